@@ -134,6 +134,10 @@ def _unpack(machine: Machine, target: ast.Tuple | ast.List, value: Value, scope:
     value = Sequence(row, "tuple") if row is not None else value
     if isinstance(value, Sequence):
         value.taken |= {index for index, each in enumerate(target.elts) if not getattr(each, "id", "").startswith("_")}
+    if isinstance(value, Sequence) and value.another is not None and star is None:
+        value.items = value.items[: len(target.elts)]
+        value.items += (value.another() for _ in range(len(target.elts) - len(value.items)))
+        value.more = False
     if isinstance(value, Sequence) and not value.more:
         items = value.items
         if star is None and len(items) == len(target.elts):

@@ -116,7 +116,7 @@ def _own_method(machine: Machine, module: Module, name: str, given: Arguments, n
     if name in ("log", "log_dict"):
         return _log(machine, module, name, given, node)
     if name == "save_hyperparameters":
-        return _save_hyperparameters(machine, module, given, node)
+        return save_hyperparameters(machine, module, given, node)
     if name == "optimizers":
         held = module.optimizers
         if held is None:
@@ -196,7 +196,7 @@ def _log(machine: Machine, module: Module, name: str, given: Arguments, node: as
     return NONE
 
 
-def _save_hyperparameters(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> Value:
+def save_hyperparameters(machine: Machine, holder: Instance, given: Arguments, node: ast.AST) -> Value:
     """The arguments of the `__init__` that runs, as names: a run may be given other numbers."""
     depths = [depth for depth, each in enumerate(machine.calls) if each.function.name == "__init__"]
     values: dict[str, Value] = {}
@@ -211,12 +211,13 @@ def _save_hyperparameters(machine: Machine, module: Module, given: Arguments, no
                 values[each.arg] = found
                 promised.add(each.arg)
     keys: dict[str, Value] = {
-        name: Unknown(("hyperparameter", module.number, name), hint=name, default=_usual(each))
+        name: Unknown(("hyperparameter", holder.number, name), hint=name, default=_usual(each))
         for name, each in values.items()
     }
     saved = objects.namespace(machine, node, keys)
-    module.attributes["hparams"] = saved
-    machine.emit(HyperparametersSaved(machine.where(node), module, values, frozenset(promised), given, saved))
+    holder.attributes["hparams"] = saved
+    if isinstance(holder, Module):
+        machine.emit(HyperparametersSaved(machine.where(node), holder, values, frozenset(promised), given, saved))
     return NONE
 
 

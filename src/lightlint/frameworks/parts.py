@@ -10,11 +10,11 @@ from lightlint.engine.events import Misused
 from lightlint.engine.machine import Machine
 from lightlint.engine.misuse import is_caught
 from lightlint.frameworks.fit import fit
-from lightlint.frameworks.lightning import is_being_made, not_attached
+from lightlint.frameworks.lightning import is_being_made, not_attached, save_hyperparameters
 from lightlint.frameworks.supply import Supply
 from lightlint.models import objects
-from lightlint.models.registry import attributes, function
-from lightlint.values.core import Class, Library, Mapping, Unknown, Value, is_constant
+from lightlint.models.registry import attributes, function, methods
+from lightlint.values.core import NONE, Class, Library, Mapping, Unknown, Value, is_constant
 from lightlint.values.training import Instance, Module
 
 _OF_DATA_MODULES = re.compile(
@@ -27,6 +27,9 @@ _OF_DATA_MODULES = re.compile(
 def data_module_attribute(machine: Machine, data: Value, name: str, node: ast.AST) -> Value | None:
     """An attribute of a LightningDataModule that the program has not set; None for a method."""
     assert isinstance(data, Instance)
+    if name == "hparams":
+        data.attributes[name] = objects.namespace(machine, node, {})
+        return data.attributes[name]
     if name == "trainer":
         if is_being_made(machine, data):
             return not_attached(machine, data, name, node)
@@ -39,6 +42,14 @@ def data_module_attribute(machine: Machine, data: Value, name: str, node: ast.AS
         machine.emit(Misused(machine.where(node), data, name))
         return Unknown(("of", data.key, name), hint=name)
     return None
+
+
+@methods("data module")
+def data_module_method(machine: Machine, data: Value, name: str, given: Arguments, node: ast.AST) -> Value:
+    """A method that LightningDataModule gives."""
+    if name == "save_hyperparameters" and isinstance(data, Instance):
+        save_hyperparameters(machine, data, given, node)
+    return NONE
 
 
 @function("lightning.cli.LightningCLI")

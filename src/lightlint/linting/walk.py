@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.clock import Clock, stage
-from lightlint.finding import Finding
+from lightlint.finding import Finding, Tier
 from lightlint.memo.compiled import kept_code
 from lightlint.pages import Page
 
@@ -121,7 +121,10 @@ def _rehearse(check: Check, facts: FileFacts, told: Sequence[Finding]) -> list[F
             if span is None and number < len(rehearsed.entries):
                 elsewhere.append(fault)
             elif span is not None:
-                found.setdefault((span, fault.message if fault.of_call else fault.argument), (span, fault))
+                key = (span, fault.message if fault.of_call else fault.argument)
+                _, before = found.setdefault(key, (span, fault))
+                if before.tier is Tier.NOTE and fault.tier is not Tier.NOTE:
+                    found[key] = span, fault
     rows = [(facts.source.row_of(each.start), each.message) for each in told]
     around = {id(fault): _around(facts, fault) for _, fault in found.values()} if rows else {}
     calls = [around[id(fault)] for _, fault in found.values() if fault.of_call and rows]

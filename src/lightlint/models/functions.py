@@ -13,7 +13,7 @@ from lightlint.engine.language.definitions import GRAD_MODES
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.engine.misuse import is_caught
 from lightlint.models import objects, tensors
-from lightlint.models.data import graphs, learning, ranking
+from lightlint.models.data import collating, graphs, learning, ranking
 from lightlint.models.names.classes import name_of
 from lightlint.models.names.kinds import kind_of
 from lightlint.models.names.tables import ACTIVATIONS, DEVICES, DTYPES, FACTORIES, HARMLESS, LOSSES, NUMBERS
@@ -269,6 +269,8 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
     if isinstance(first, Sequence) and last in _OF_DATA:
         made.stacked = tuple(first.items)
         made.traits |= LISTED if first.more or len(first.items) != 1 or first.grows else NO_TRAITS
+    if first is not None and (last in _OF_DATA or last.endswith("Tensor")) and not _are_sizes(given):
+        collating.note_made(made, first)
     if first is not None and last in _OF_DATA:
         made.traits = made.traits | (first.traits & SINGLE)
     tensors.note_cuts(machine, made, first, last, node)

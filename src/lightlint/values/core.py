@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 Traits = frozenset[str]
@@ -239,6 +239,7 @@ class Sequence(Value):
         self.taken: set[int] = set()  # the places that the program takes one by one
         self.grows = False  # it is added to in each turn of a loop of which a few are rehearsed
         self.gone_over = False
+        self.another: Callable[[], Value] | None = None  # makes one more, where who takes them tells how many there are
         self.emptied_at: Site | None = None  # of a generator: who went over it
         self.rows_of: Mapping | None = None  # the dict whose `items()` it shows
         self.sorted = False

@@ -170,6 +170,7 @@ class Tensor(Value):
     uninitialised = False  # nobody has filled its memory
     steps: int | None = None  # of padded sequences: which dimension counts the steps
     rank: int | None = None  # how many dimensions it has
+    least_rank = 0  # and at least
     dense = False  # it lies in memory as it is indexed
     order: tuple[int, ...] = ()  # in which its dimensions lay before `reordered_by`, where they were dense
     reordered_by = ""
@@ -179,6 +180,7 @@ class Tensor(Value):
     factors: list[Value] | None = None  # of a loss: with what it, and what that gives, is multiplied
     unreduced: list[str] | None = None  # of the terms of a loss: what it is reduced with later
     sizes: tuple[int, ...] = ()  # of a new tensor, where all are numbers
+    sized_as: Tensor | None = None  # the one of whose numbers it was made one by one: it has the same sizes
     seen: frozenset[tuple[Loader, Any]] = frozenset()  # the parts of batches that it was computed from
     batch_of: Loader | None = None  # whose batch it is, or a part of
     stacked: tuple[Value, ...] = ()  # what was put one beside the other
@@ -404,6 +406,7 @@ class Loader(Instance):
         self.sampler: Value | None = None
         self.device: str | None = None  # where its batches come out, None for where the data set makes them
         self.assumed = False
+        self.one_way = False  # no test of something unknown decided about the sample that it has made
         self.narrows: Callable[[Value], Value] | None = None  # what of a sample comes to the collator
 
     def prepared(self, by: Instance) -> Loader:

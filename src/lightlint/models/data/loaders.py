@@ -10,7 +10,7 @@ from lightlint.engine.events import BatchDrawn, Collective, EpochSet, LoaderMade
 from lightlint.engine.execution import Raised
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.models import tensors
-from lightlint.models.data import graphs, workers
+from lightlint.models.data import collating, graphs, workers
 from lightlint.models.names.parameters import parameters_of
 from lightlint.models.registry import function, methods
 from lightlint.values.core import (
@@ -101,7 +101,9 @@ def batch(machine: Machine, loader: Loader, node: ast.AST) -> Value:
     made = loader.attributes.get(workers.BATCH)
     if isinstance(made, Mapping):
         return _of_tokens(machine, loader, made, node)
-    return _batch_tensor(machine, loader, loader.device, node)
+    drawn = _batch_tensor(machine, loader, loader.device, node)
+    collating.shape(machine, loader, drawn, node)
+    return drawn
 
 
 def _of_tokens(machine: Machine, loader: Loader, made: Mapping, node: ast.AST) -> Mapping:
@@ -157,12 +159,14 @@ def random_split(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     known = isinstance(lengths, Sequence) and not lengths.more
     count = len(lengths.items) if isinstance(lengths, Sequence) and known else 2
     base = given.get(0, "dataset")
-    subsets: list[Value] = []
-    for _ in range(count):
-        subset = machine.instance(Library("torch.utils.data.Subset"), "data set", node)
-        set_up_data(subset, "Subset", Arguments([base] if base is not None else []))
-        subsets.append(subset)
-    parts = Sequence(subsets, more=not known)
+
+    def subset() -> Value:
+        made = machine.instance(Library("torch.utils.data.Subset"), "data set", node)
+        set_up_data(made, "Subset", Arguments([base] if base is not None else []))
+        return made
+
+    parts = Sequence([subset() for _ in range(count)], more=not known)
+    parts.another = None if known else subset
     seeded = not given.exact or given.get(2, "generator") is not None
     machine.emit(SplitDrawn(machine.where(node), "random_split", [base] if base is not None else [], parts, seeded))
     return parts
@@ -182,7 +186,7 @@ def worker_info(machine: Machine, _: Arguments, node: ast.AST) -> Value:
     return info
 
 
-@methods("loader", "data set", "sampler", "data module")
+@methods("loader", "data set", "sampler")
 def data_method(machine: Machine, value: Value, name: str, given: Arguments, node: ast.AST) -> Value:
     """A method of a loader, data set or sampler of a library."""
     assert isinstance(value, Instance)
@@ -197,7 +201,7 @@ def data_method(machine: Machine, value: Value, name: str, given: Arguments, nod
         return sample(machine, value, node)
     if isinstance(value, Loader) and _lacks(value, name):
         raise Raised(Library("builtins.AttributeError"))
-    return NONE if value.kind == "data module" else Unknown()
+    return Unknown()
 
 
 def _lacks(loader: Loader, name: str) -> bool:

@@ -46,8 +46,9 @@ def work(machine: Machine, loader: Loader, node: ast.AST) -> None:
     def make_sample(turned: Condition | None = None) -> None:
         with _copied(machine, [data, *seen[1:]]), apart(machine, called, turned), suppress(Exception):
             # it may raise what the program does, or spend the budget
+            guesses = machine.guesses
             made = _run(machine, loader, data, stream, node)
-            loader.attributes[SAMPLE] = made
+            loader.attributes[SAMPLE], loader.one_way = made, machine.guesses == guesses
             if isinstance(made, Mapping) and any(each.encoding for each in made.items.values()):
                 loader.attributes[BATCH] = made
 

@@ -17,6 +17,7 @@ from lightlint.models.sequences import masks
 from lightlint.models.tensors import axes, draws, forms, layouts, precision
 from lightlint.models.tensors.derivation import derive, meant_or_gathered, mix, without_given_gradients
 from lightlint.values.core import (
+    Constant,
     Sequence,
     Unknown,
     Value,
@@ -68,6 +69,8 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
     else:
         tensor, other = (left, right) if isinstance(left, Tensor) else (right, left)
         assert isinstance(tensor, Tensor)
+        if isinstance(other, Constant) or (isinstance(other, Unknown) and other.plain):
+            axes.sized(made, tensor)
         _scale(machine, symbol, made, tensor, other)
         made.mixed |= isinstance(other, Unknown) and not other.plain
         if made.mixed:

@@ -41,8 +41,14 @@ def same(made: Tensor, source: Value | None) -> None:
     if isinstance(source, Tensor):
         made.rows_first, made.batch_second = source.rows_first, source.batch_second
         made.thin = source.thin
-        made.rank = source.rank
+        made.rank, made.least_rank = source.rank, source.least_rank
         made.states_of, made.scored, made.weights = source.states_of, source.scored, source.weights
+
+
+def sized(made: Tensor, source: Value | None) -> None:
+    """Each number of a tensor was made of one of another's, at the same place."""
+    if isinstance(source, Tensor):
+        made.sized_as = source.sized_as or source
 
 
 def in_order(places: list[int]) -> bool:
@@ -60,6 +66,17 @@ def flattened(made: Tensor, source: Tensor, start: float | None, end: float | No
     """Note what is left of the dimensions where those behind the first were made one."""
     if start is not None and start > 0 and end == -1:
         made.rows_first, made.rank = source.rows_first, int(start) + 1
+
+
+def widened(made: Tensor, source: Tensor, place: float | None) -> None:
+    """Note what the dimensions mean once there is one of a single element more."""
+    if source.scalar:
+        made.rank, made.least_rank, made.sizes = 1, 1, (1,)
+    elif isinstance(place, int):
+        made.least_rank = source.least_rank + 1
+        made.rank = source.rank + 1 if source.rank is not None else None
+        behind = place if place >= 0 else place + (source.rank or source.least_rank) + 1
+        made.rows_first = source.rows_first and behind > 0
 
 
 def parted(name: str, source: Value | None, *parts: Tensor) -> None:
@@ -95,10 +112,13 @@ def of_layer(machine: Machine, module: Module, made: Tensor, given: Value | None
     if module.name in _BY_ELEMENT:
         same(made, given)
         made.scored, made.weights = False, None
+        if module.name in BY_ROW and not module.name.endswith("Linear"):
+            sized(made, given)
     elif _BY_CHANNEL.fullmatch(module.name):
         made.rows_first, made.rank = given.rows_first, given.rank
-    elif module.name == "Embedding" and given.rank is not None:
-        made.rows_first, made.rank = given.rows_first, given.rank + 1
+    elif module.name == "Embedding" and (given.rank is not None or given.least_rank):
+        made.rows_first, made.least_rank = given.rows_first, given.least_rank + 1
+        made.rank = given.rank + 1 if given.rank is not None else None
     if module.name == "Linear":
         made.thin = is_constant(module.arguments.get("out_features"), 1)
     if given.rearranged is not None:
@@ -106,7 +126,7 @@ def of_layer(machine: Machine, module: Module, made: Tensor, given: Value | None
         given.rearranged.thin |= place is not None and in_order([each for each in order if each != order[place]])
     second = batch_second(module)
     if second is not None:
-        if given.rows_first and given.rank == len("nle"):
+        if given.rows_first and (given.rank or given.least_rank) == len("nle"):
             machine.emit(BatchMixed(machine.where(node), second, "is given"))
         made.batch_second = second
 

@@ -126,6 +126,7 @@ def activated(
         made.form, made.layer, made.as_given = value.form, value.layer, value.as_given
         axes.same(made, value)
         halves.note(machine, made, name.lower(), Arguments([value]), node)
+        axes.sized(made, value)
         attention.note_softmax(machine, made, name, dimension, node)
     return made
 

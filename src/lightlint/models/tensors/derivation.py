@@ -259,4 +259,5 @@ def detached(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Tens
         return tensor
     made = derive(machine, node, tensor, graph=False, keep=True, how=name)
     made.shaped_from = tensor
+    made.sized_as = tensor.sized_as or tensor
     return made

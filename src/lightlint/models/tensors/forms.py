@@ -43,7 +43,7 @@ def note(made: Value, name: str, given: Arguments) -> None:
     else:
         made.dtype = _DTYPES.get(name, made.dtype)
     made.form = _form(name, source, given.behind(1)) if source is not None else made.form
-    made.as_given = made.as_given and (name in _SAME_SHAPE or (name in _LEFT_IN_ROWS and made.form is None))
+    made.as_given = made.as_given and (name in SAME_SHAPE or (name in _LEFT_IN_ROWS and made.form is None))
     if name == "gather":
         made.layer = ""  # a choice among outputs: how many there are it does not tell
     if name in ("view", "reshape") and _are_all_one(given.behind(1)):
@@ -87,7 +87,7 @@ def _form(name: str, source: Value, given: Arguments) -> str | None:
         return COLUMN if number_of(given.get(0, "k")) == 1 and (along is None or number_of(along) in _LAST) else None
     if name == "gather":
         return _gathered(source, given.get(1, "index")) if first in _LAST else None
-    return held if name in _SAME_SHAPE else None
+    return held if name in SAME_SHAPE else None
 
 
 def _may_be_row(tensor: Tensor) -> bool:
@@ -157,7 +157,7 @@ def differ(left: Value | None, right: Value | None) -> bool:
 
 _LEFT_IN_ROWS = frozenset(["squeeze", "flatten", "view", "reshape"])
 """What a row of scores for each example is made with of the scores that a network gives."""
-_SAME_SHAPE = CASTS | {
+SAME_SHAPE = CASTS | {
     "detach",
     "clone",
     "contiguous",

@@ -11,7 +11,7 @@ from lightlint.engine.language.operators import factors_of
 from lightlint.engine.machine import Machine
 from lightlint.models.numbers import halves
 from lightlint.models.sequences import attention, masks, states
-from lightlint.models.tensors import axes
+from lightlint.models.tensors import axes, forms
 from lightlint.values.core import Constant, Sequence, Value, number_of
 from lightlint.values.training import Rearranged, Tensor, tensors_in
 
@@ -45,7 +45,9 @@ def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.A
     made.dense |= name in DENSE
     if name in _SAME_RANK:
         axes.same(made, source)
-    elif name in ("matmul", "bmm"):
+    if name in _SAME_RANK or name in forms.SAME_SHAPE:
+        axes.sized(made, source)
+    if name in ("matmul", "bmm"):
         product(machine, made, source, given.get(1, "other" if name == "matmul" else "mat2") or Constant(None), node)
         if name == "bmm":
             made.rank = 3
@@ -61,6 +63,8 @@ def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.A
             machine.emit(DimensionsMixed(machine.where(node), source, name, made.rearranged))
     elif name in ("permute", "transpose") and plain:
         _reorder(made, source, [number_of(each) for each in sizes], name)
+    elif name == "unsqueeze":
+        axes.widened(made, source, number_of(given.get(1, "dim")))
     elif name == "flatten":
         start, end = given.get(1, "start_dim") or Constant(0), given.get(2, "end_dim") or Constant(-1)
         axes.flattened(made, source, number_of(start), number_of(end))
@@ -108,7 +112,7 @@ def _new_order(source: Tensor, sizes: list[Value]) -> list[int]:
 def _places(source: Tensor, size: Value) -> list[int]:
     """Whose sizes of a tensor's dimensions a number is a product of; a place from behind is one only where all are known."""
     factors = [key for key, power in factors_of(size) or () if power == 1 and isinstance(key, tuple)]
-    found = [key[2] for key in factors if key[:2] == ("size", source.made)]
+    found = [key[2] for key in factors if key[:2] == ("size", (source.sized_as or source).made)]
     places = [each for each in found if isinstance(each, int)]
     if any(each < 0 for each in places) and source.rank is None:
         return []

@@ -135,7 +135,9 @@ def size(tensor: Tensor, dimension: object) -> Value:
         return Constant(1)
     examples = (0, None) if tensor.states_of is None else (1,)
     first = dimension in examples and tensor.role in ("batch", "label", "logits", None) and not tensor.parameter
-    return Unknown(("size", tensor.made, dimension), frozenset({"batch-size"} if first else ()), plain=True)
+    return Unknown(
+        ("size", (tensor.sized_as or tensor).made, dimension), frozenset({"batch-size"} if first else ()), plain=True
+    )
 
 
 def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, node: ast.AST) -> Value:
@@ -242,6 +244,7 @@ def _moved(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: 
     halves.moved(made, tensor, target)
     made.rows_of = tensor.rows_of
     axes.same(made, tensor)
+    axes.sized(made, tensor)
     if tensor.role == "batch":
         made.parts = {}
     return made

@@ -273,6 +273,10 @@ def scaler_method(machine: Machine, scaler: Value, name: str, given: Arguments, 
     if name == "unscale_" and first is not None:
         machine.emit(Unscaled(machine.where(node), first))
         return NONE
+    if name == "state_dict":
+        return Mapping(more=True, source=scaler)
+    if name == "load_state_dict":
+        return _load(machine, scaler, given, node)
     if name == "is_enabled" and not scaler.open_arguments:
         return scaler.arguments.get("enabled", TRUE)
     machine.escape(first)

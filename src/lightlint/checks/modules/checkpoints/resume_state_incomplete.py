@@ -37,10 +37,11 @@ _LOADS = re.compile(r"\.load_state_dict\(")
 
 class ResumeStateIncomplete(Check):
     def wants_users(self) -> tuple[str, ...]:
-        """Where this file has what saves and loads, and no training: who calls that tells of what."""
+        """Where this file has what saves and loads: who calls that tells of what."""
         trains = any(self.names.method(each) == "backward" for each in self.tree.all(cst.Call))
         saves = any(self.tree.function(each) is not None for each in self.names.called("torch.save"))
-        return ("torch.optim", "optim.") if saves and not trains else ()
+        kept = not trains or _is_kept_by(self.facts.source.text)
+        return ("torch.optim", "optim.") if saves and kept else ()
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Checkpoints with the state of an optimizer, which is loaded back, and none of its schedule or scaler."""
@@ -97,7 +98,7 @@ class ResumeStateIncomplete(Check):
         return next((site for event in loads if (site := self.facts.rehearsed.nearest(event.where)) is not None), None)
 
     def _is_told_elsewhere(self, content: Mapping, *, is_own: bool) -> bool:
-        """Whether another file spells a checkpoint out and is asked for it: one that saves and loads, and does not train."""
+        """Whether another file spells a checkpoint out and is asked for it: one that saves and loads."""
         file = content.site[0] if content.site is not None else ""
         text = self.facts.project.text(pathlib.Path(file)) if file != "" else ""
         names = _NAMES.search(text) is not None
@@ -190,7 +191,7 @@ def _held(value: Value) -> list[Value]:
 
 
 def _is_kept_by(text: str) -> bool:
-    return "load_state_dict" in text and "torch.save" in text and "backward" not in text
+    return "load_state_dict" in text and "torch.save" in text
 
 
 def _fault(save: Called, each: Instance, *, is_saved: bool, several: bool) -> Fault:

@@ -193,6 +193,7 @@ def library_forward(machine: Machine, module: Module, given: Arguments, node: as
         kept = tensors.derive(machine, node, source, keep=True, saves=last.startswith("Dropout"))
         if last.startswith(("Dropout", "Identity")):
             axes.same(kept, source)
+            axes.sized(kept, source)
         elif last == "Unflatten" or not is_constant(module.argument("start_dim", 0) or Constant(1), 1):
             forms.forget(kept)  # else the first dimension stays, and what lies behind it is one
         if last == "Flatten" and isinstance(source, Tensor):
