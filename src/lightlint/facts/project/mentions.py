@@ -140,16 +140,17 @@ def draws_nothing(project: Project, source: Source, data_set: str) -> bool:
     return _occurs(project, source, data_set, head) and not _occurs(project, source, data_set, draws)
 
 
-def runs_where_processes_spawn(project: Project, source: Source) -> bool:
+def runs_where_processes_spawn(project: Project, source: Source, *, on_cuda: bool = False) -> bool:
     """Whether a file knows Windows or macOS, where worker processes start by spawn, or its project plainly runs there.
 
-    NCCL has no build for either.
+    NCCL has no build for either, and what is installed for CUDA (`on_cuda`) none for macOS.
     """
     if _NCCL.search(source.text):
         return False
     if _NAMES_PLATFORM.search(source.text):
         return True
-    return any(_occurs(project, source, word, pattern) for word, pattern in _SPAWNING.items())
+    told = {word: pattern for word, pattern in _SPAWNING.items() if not (on_cuda and word == "mps")}
+    return any(_occurs(project, source, word, pattern) for word, pattern in told.items())
 
 
 _NAMES_PLATFORM = re.compile(r"['\"](?:win(?:32|64|dows)?|Windows|[Dd]arwin)['\"]|\bos\.name\b|\bfreeze_support\(")

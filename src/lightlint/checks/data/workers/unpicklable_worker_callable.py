@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -40,6 +41,8 @@ _PICKLERS = ("dill", "cloudpickle")
 _SAYING = ("multiprocessing.set_start_method", "torch.multiprocessing.set_start_method")
 _OWN_PICKLING = ("__getstate__", "__reduce__", "__reduce_ex__")
 _DEPTH = 4
+_PIN = re.compile(r"pin (?P<file>[^:]+):(?P<row>\d+)")
+_CUDA_WHEEL = re.compile(r"\btorch\b.*\+cu\d")
 # arguments that reach a process as it starts, with their positions
 _SENT: dict[Starter, tuple[tuple[str, int], ...]] = {
     Starter.LOADER: (("dataset", 0), ("collate_fn", 6), ("worker_init_fn", 10)),
@@ -144,8 +147,18 @@ class UnpicklableWorkerCallable(Check):
 
     def _by_platform(self) -> Tier:
         """Where the platform chooses how workers start it matters to who uses one that spawns them."""
-        spawns = runs_where_processes_spawn(self.facts.project, self.facts.source)
+        on_cuda = self._is_pinned_for_cuda()
+        spawns = runs_where_processes_spawn(self.facts.project, self.facts.source, on_cuda=on_cuda)
         return Tier.WARNING if spawns else Tier.NOTE
+
+    def _is_pinned_for_cuda(self) -> bool:
+        """Whether the line that pins torch asks for a wheel with CUDA: `torch==2.1.0+cu118`."""
+        found = _PIN.fullmatch(self.facts.torch.source)
+        if found is None:
+            return False
+        lines = self.facts.project.text(self.facts.project.root / found["file"]).splitlines()
+        row = int(found["row"])
+        return row <= len(lines) and _CUDA_WHEEL.search(lines[row - 1]) is not None
 
     def _works_untold(self, loader: cst.Call) -> bool:
         """Whether a loader has workers in a program that is started without arguments."""
