@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.explore.questions.evaluation import evaluated_loaders
 from lightlint.facts.project.mentions import has_no_step_for
+from lightlint.frameworks.huggingface.rows import STREAMED
 from lightlint.values.core import Class, Function, Sequence, is_constant, number_of
 from lightlint.values.training import Instance, Tensor
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
     from lightlint.values.training import Loader
 
+_STREAM = "torch.utils.data.IterableDataset"
 _MUCH = 0.01  # of all samples, each of which is left out in its turn
 
 
@@ -27,12 +29,22 @@ class DropLastInEvaluation(Check):
             if (
                 not dropped
                 or _leaves_little_out(loader)
+                or _is_shared_stream(loader)
                 or has_no_step_for(self.facts.project, self.facts.source, event.where.phase)
             ):
                 continue
             if loader.site is not None:
                 message = "the loader that is evaluated leaves out what is left over behind the last whole batch"
                 yield Fault(loader.site, message)
+
+
+def _is_shared_stream(loader: Loader) -> bool:
+    """Whether ranks take turns at a stream of unknown length: all of them go through a whole batch, or none may."""
+    data = loader.data
+    streamed = isinstance(data, Instance) and (
+        STREAMED in data.attributes or (isinstance(data.cls, Class) and data.cls.libraries()[:1] == [_STREAM])
+    )
+    return streamed and "#managed" in loader.attributes
 
 
 def _leaves_little_out(loader: Loader) -> bool:
