@@ -185,13 +185,14 @@ def _scope_of(machine: Machine, cls: Class) -> Scope | None:
 
 
 def _default(machine: Machine, cls: Class, name: str, default: ast.expr | None, node: ast.AST) -> Value:
-    written = cls.find(name) if default is not None else None
+    given = default is not None and machine.sources.gives(cls.name, name)
+    written = cls.find(name) if default is not None and not given else None
     if isinstance(written, Instance) and written.kind == "field":
         factory = written.arguments.get("default_factory")
         if factory is not None:
             return call(machine, factory, Arguments(), node)
         written = written.arguments.get("default")
-    if written is None or (isinstance(written, Constant) and machine.sources.gives(cls.name, name)):
+    if written is None:
         return Unknown(("field", cls.name, name), hint=name)
     if isinstance(written, Constant) and number_of(written) is not None:
         return Unknown(("field", cls.name, name), unless_told(written), hint=name, plain=True, default=written)
