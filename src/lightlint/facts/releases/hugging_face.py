@@ -16,7 +16,10 @@ _TORCH_OF_TODAY = "2.4"  # what Transformers 5 asks for
 
 
 def tier_since(facts: FileFacts, package: str, since: str) -> Tier | None:
-    """How bad what a library refuses `since` a release is; None where its version is out of sight, and others are of older days."""
+    """How bad what a library refuses `since` a release is; None where its version is out of sight, and others are of older days, or
+    where the project has a package of that name, which Python finds first."""
+    if facts.project.find_module(package, facts.path.parent) is not None:
+        return None
     target = facts.target(package)
     if (target.source == "newest" or target.lower is None) and _is_of_old_days(facts):
         return None
