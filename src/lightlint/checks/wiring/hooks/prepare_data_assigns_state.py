@@ -5,6 +5,7 @@ import libcst as cst
 from lightlint.check import Check
 from lightlint.facts.lightning.hooks import ONCE_PER_NODE
 from lightlint.facts.objects.classes import DATA_MODULE, MODULE
+from lightlint.facts.project.mentions import is_called_elsewhere
 from lightlint.facts.ranks.trainers import lightning_ranks
 from lightlint.facts.ranks.world import Ranks
 from lightlint.finding import Tier
@@ -37,11 +38,11 @@ class PrepareDataAssignsState(Check):
                 )
 
     def _is_called(self, function: cst.FunctionDef) -> bool:
-        """Whether other code of this file calls the hook itself, on whichever ranks."""
-        return bool(self.hooks.calls_of.get(function)) or any(
-            self.names.method(call) == function.name.value and not self._is_super(call)
-            for call in self.tree.all(cst.Call)
-        )
+        """Whether other code, of this file or another, calls the hook itself, on whichever ranks."""
+        name = function.name.value
+        own = (each for each in self.tree.all(cst.Call) if self.names.method(each) == name and not self._is_super(each))
+        named = bool(self.hooks.calls_of.get(function)) or any(True for _ in own)
+        return named or is_called_elsewhere(self.facts.project, self.facts.source, name)
 
     def _is_super(self, call: cst.Call) -> bool:
         return isinstance(call.func, cst.Attribute) and self.names.call(call.func.value) == "builtins.super"
