@@ -1,4 +1,4 @@
-"""What a loss is the sum of."""
+"""What a loss, or another value, is the sum of."""
 
 from __future__ import annotations
 
@@ -15,6 +15,16 @@ class NotLinear:
 
     def __init__(self, *factors: Value) -> None:
         self.factors = factors
+
+
+def summands(value: Value, depth: int = 0) -> Iterator[Value]:
+    """What a value is the sum or the difference of, whatever the signs; it itself where it is neither."""
+    symbol, parts = value.terms or ("", ())
+    if symbol in _SIGNS and depth < _DEPTH:
+        for each in parts:
+            yield from summands(each, depth + 1)
+    else:
+        yield value
 
 
 def linear_terms(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Cleared, Stepped
+from lightlint.explore.questions.sums import summands
 from lightlint.models.tensors import PREDICTED
 from lightlint.values.core import CHANCES, Constant, Value
 from lightlint.values.training import Tensor
@@ -47,19 +48,9 @@ def _unsettled(advantage: Value, depth: int = 0) -> list[Tensor]:
         return []
     if symbol == "*":
         return [found for each in parts for found in _unsettled(each, depth + 1)]
-    terms = [*_terms(advantage)] if symbol == "-" else []
+    terms = [*summands(advantage)] if symbol == "-" else []
     given = any(not _has_gradient(each) and not isinstance(each, Constant) for each in terms)
     return [found for each in terms for found in _answers(each)] if given else []
-
-
-def _terms(value: Value, depth: int = 0) -> Iterator[Value]:
-    """What a sum is made of, whatever the signs."""
-    symbol, parts = value.terms or ("", ())
-    if symbol in ("+", "-") and depth < _DEPTH:
-        for each in parts:
-            yield from _terms(each, depth + 1)
-    else:
-        yield value
 
 
 def _has_gradient(value: Value) -> bool:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Configured, ScheduleStepped
+from lightlint.engine.language.operators import factors_of, is_number_key
 from lightlint.explore.questions.queries import counts_batches
+from lightlint.explore.questions.sums import summands
 from lightlint.values.core import Class, Constant, Function, Sequence, Unknown, Value, is_constant, number_of, written
 from lightlint.values.training import Schedule
 
@@ -18,7 +20,6 @@ _EPOCHS = re.compile(r"(?:^|_)epochs$", re.IGNORECASE)
 _WHOLE = frozenset(["CosineAnnealingLR", "PolynomialLR", "OneCycleLR", "LinearLR"])
 """Schedules that end where their length does."""
 _FEWER_BATCHES = ("overfit_batches", "limit_train_batches")
-_DEPTH = 6
 
 
 class EpochScheduleOnStepInterval(Check):
@@ -45,7 +46,7 @@ def _lasts_epochs(schedule: Schedule, trainer: Instance) -> bool:
     """Whether a schedule is as long as a Trainer's run, or is told so by numbers that are all of epochs."""
     epochs = trainer.arguments.get("max_epochs") or Unknown(("trainer", "max_epochs"), plain=True)
     lengths = [*_lengths(schedule)]
-    terms = [term for each in lengths for term in _terms(each)]
+    terms = [term for each in lengths for term in summands(each)]
     known = [each for each in terms if not isinstance(each, Constant)]
     if any(counts_batches(each) for each in lengths) or not all(isinstance(each, Unknown) for each in known):
         return False
@@ -82,27 +83,10 @@ def _total(schedule: Schedule) -> float | None:
     return start[0] + end if start[0] is not None and end is not None else None
 
 
-def _terms(value: Value, depth: int = 0) -> Iterator[Value]:
-    """What a number is the sum or the difference of."""
-    symbol, parts = value.terms or ("", ())
-    if symbol in ("+", "-") and depth < _DEPTH:
-        for each in parts:
-            yield from _terms(each, depth + 1)
-    else:
-        yield value
-
-
 def _names_epochs(value: Value) -> bool:
     """Whether a number is called a number of epochs, by who sets it, or is a share of one."""
-    key = value.key
-    if isinstance(key, tuple) and key[:1] == ("product",):
-        factors = [(name, power) for name, power in key[1] if not _is_number(name)]
-        return len(factors) == 1 and factors[0][1] == 1 and _ends_in_epochs(factors[0][0])
-    return _ends_in_epochs(key)
-
-
-def _is_number(key: Hashable) -> bool:
-    return isinstance(key, tuple) and key[:1] == ("number",)
+    factors = [(key, power) for key, power in factors_of(value) or () if not is_number_key(key)]
+    return len(factors) == 1 and factors[0][1] == 1 and _ends_in_epochs(factors[0][0])
 
 
 def _ends_in_epochs(key: Hashable) -> bool:
