@@ -120,8 +120,9 @@ def the_needs_of_the_page_parse(page: Page) -> None:
 def page_has_bad_and_good_examples(page: Page) -> None:
     kinds = {example.kind for example in examples(page)}
     assert kinds == {"bad", "good"}
-    right = page.path.read_text("utf-8").split("## When it is right\n", 1)[1].split("\n## ", 1)[0]
+    right, _, rest = page.path.read_text("utf-8").split("## When it is right\n", 1)[1].partition("\n## ")
     assert "```python good" in right
+    assert "```python" not in rest, "examples stand under the two headings that speak of them"
 
 
 def fix_is_promised_where_one_is_shown(page: Page) -> None:
