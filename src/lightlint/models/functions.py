@@ -16,7 +16,16 @@ from lightlint.models import objects, tensors
 from lightlint.models.data import collating, graphs, learning, ranking
 from lightlint.models.names.classes import name_of
 from lightlint.models.names.kinds import kind_of
-from lightlint.models.names.tables import ACTIVATIONS, DEVICES, DTYPES, FACTORIES, HARMLESS, LOSSES, NUMBERS
+from lightlint.models.names.tables import (
+    ACTIVATIONS,
+    DEVICES,
+    DTYPES,
+    FACTORIES,
+    HARMLESS,
+    LOSSES,
+    NUMBERS,
+    SHORT_DTYPES,
+)
 from lightlint.models.numbers import angles, gradients, halves
 from lightlint.models.ranks.groups import rank_value
 from lightlint.models.registry import FUNCTIONS, PACKAGES, function
@@ -565,7 +574,7 @@ def library_attribute(machine: Machine, library: Library, name: str) -> Value:
         return rank_value(machine, "rank")
     path = canonical(f"{library.path}.{name}")
     if DTYPES.match(path):
-        return Constant(path)
+        return Constant(f"torch.{SHORT_DTYPES.get(name, name)}")
     if name in ("__name__", "__qualname__") and (called := name_of(library)) is not None:
         return Constant(called)
     if name == "__version__":

@@ -711,6 +711,15 @@ MODULE_METHODS = frozenset(
 )
 
 DTYPES = re.compile(r"^torch\.(b?float\d*|double|half|u?int\d*|long|short|bool|u?int8|complex\d*)$")
+SHORT_DTYPES = {
+    "half": "float16",
+    "float": "float32",
+    "double": "float64",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+}
+"""The dtypes that torch has a second name for, by that name."""
 ROUND_ROBIN = 2
 DEVICES = ("device count",)  # what the number of GPUs is known by
 """How many turns a loop of unknown length is rehearsed."""

@@ -78,8 +78,7 @@ def lowered(machine: Machine) -> str:
 def dtype_of(value: Value | None) -> str:
     """The dtype that a value names, "" for none."""
     path = value.path if isinstance(value, Library) else text_of(value) or ""
-    last = path.rpartition(".")[2]
-    return {"half": HALF, "float": PLAIN, "double": "float64"}.get(last, last) if path.startswith("torch.") else ""
+    return path.rpartition(".")[2] if path.startswith("torch.") else ""
 
 
 def fresh(machine: Machine, made: Tensor, name: str, given: Arguments, node: ast.AST) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lightlint.engine.arguments import Arguments
+from lightlint.models.names.tables import SHORT_DTYPES
 from lightlint.values.core import SINGLE, Constant, Sequence, Value, is_constant, number_of, text_of
 from lightlint.values.training import Instance, Tensor
 
@@ -10,12 +11,7 @@ COLUMN, ROW = "column", "row"
 SOFT = "soft"
 """The dtype of floats that are probabilities of the classes, one row for each example."""
 _DTYPES = {
-    "long": "int64",
-    "int": "int32",
-    "short": "int16",
-    "float": "float32",
-    "double": "float64",
-    "half": "float16",
+    **SHORT_DTYPES,
     "bfloat16": "bfloat16",
     "bool": "bool",
     "argmax": "int64",

@@ -153,7 +153,7 @@ def _to(machine: Machine, module: Module, name: str, given: Arguments, node: ast
     target = given.get(0, "device")
     if name == "to":
         dtype = next((text_of(each) for each in given.values() if (text_of(each) or "").startswith("torch.")), None)
-        if dtype in ("torch.float16", "torch.half"):
+        if dtype == "torch.float16":
             machine.emit(Halved(machine.where(node), module, module.parameters()))
         if target is None or (text_of(target) or "").startswith("torch."):
             return module
