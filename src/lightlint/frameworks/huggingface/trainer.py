@@ -208,12 +208,9 @@ def _reward(machine: Machine, trainer: Instance, settings: Instance | None, node
         if function is None or not is_own(function):
             continue
         told: dict[str, Value] = {name: Sequence([Unknown((name, trainer.key))], more=True) for name in _OF_REWARDS}
-        outside = machine.events
         result: Value = Unknown()
-        machine.events = []
-        with apart(machine, set()), suppress(Exception):  # it may raise what the program does, or spend the budget
+        with apart(machine, set(), []), suppress(Exception):  # it may raise what the program does, or spend the budget
             result = call(machine, function, Arguments([], told, double_star=Unknown()), node)
-        machine.events = outside
         machine.emit(Rewarded(machine.where(node), trainer, settings, place, result, machine.returned_at))
 
 

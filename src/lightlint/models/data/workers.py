@@ -10,7 +10,7 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.bounds import compared_with_number
 from lightlint.engine.calls import call
 from lightlint.engine.choices import asked_for_constants, plain_key
-from lightlint.engine.events import CudaUsed, HandleUsed, LoaderWorked, SampleMade
+from lightlint.engine.events import CudaUsed, Event, HandleUsed, LoaderWorked, SampleMade
 from lightlint.engine.frames import Condition
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.models.names.huggingface import ROWS, TRANSFORM
@@ -38,13 +38,13 @@ def work(machine: Machine, loader: Loader, node: ast.AST) -> None:
     if done or (machine.flips and (alone or not _bears_on(machine, data))) or machine.phases[-1] == WORKER:
         return
     machine.worked.append((alone, *seen))
-    where, outside = machine.where(node), machine.events
-    machine.events = []
+    where = machine.where(node)
+    inside: list[Event] = []
     called: set[int] = set()
     stream: list[Value] = []
 
     def make_sample(turned: Condition | None = None) -> None:
-        with _copied(machine, [data, *seen[1:]]), apart(machine, called, turned), suppress(Exception):
+        with _copied(machine, [data, *seen[1:]]), apart(machine, called, inside, turned), suppress(Exception):
             # it may raise what the program does, or spend the budget
             guesses = machine.guesses
             made = _run(machine, loader, data, stream, node)
@@ -53,17 +53,16 @@ def work(machine: Machine, loader: Loader, node: ast.AST) -> None:
                 loader.attributes[BATCH] = made
 
     make_sample()
-    for turned in _to_turn(machine):
+    for turned in _to_turn(inside):
         make_sample(turned)
-    inside, machine.events = machine.events, outside
     machine.emit(SampleMade(where, loader, inside))
     if not alone:
         machine.emit(LoaderWorked(where, loader, inside, called, stream[0] if stream else None))
 
 
-def _to_turn(machine: Machine) -> list[Condition]:
+def _to_turn(inside: list[Event]) -> list[Condition]:
     """The tests in a worker that decided about its use of files and CUDA."""
-    used = (event for event in machine.events if isinstance(event, (HandleUsed, CudaUsed)))
+    used = (event for event in inside if isinstance(event, (HandleUsed, CudaUsed)))
     tests = {each.site: each for event in used for each in event.where.conditions if not each.known}
     return [*tests.values()][:_MOST_TURNED]
 
@@ -159,13 +158,13 @@ def _copied(machine: Machine, values: list[Value | None]) -> Iterator[None]:
 
 
 @contextmanager
-def apart(machine: Machine, inside: set[int], turned: Condition | None = None) -> Iterator[None]:
-    """What is decided and counted in a worker, or in what runs like one, is its alone, as is what it calls; one test may be
-    `turned` there."""
+def apart(machine: Machine, called: set[int], inside: list[Event], turned: Condition | None = None) -> Iterator[None]:
+    """What is decided and counted in a worker, or in what runs like one, is its alone, as is what it calls, which goes into
+    `called`, and what happens, which goes `inside`; one test may be `turned` there."""
     steps, budget, answers, asked = machine.steps, machine.budget, dict(machine.answers), dict(machine.asked)
     bounds, choices, equals = dict(machine.bounds), dict(machine.choices), dict(machine.equals)
-    called, flips = machine.called, machine.flips
-    machine.called = inside
+    outside, flips = (machine.called, machine.events), machine.flips
+    machine.called, machine.events = called, inside
     if turned is not None:
         machine.flips = {**flips, turned.site[:3]: not turned.outcome}
         key, _ = plain_key(turned.key)
@@ -183,5 +182,6 @@ def apart(machine: Machine, inside: set[int], turned: Condition | None = None) -
     finally:
         machine.phases.pop()
         machine.steps, machine.budget, machine.answers, machine.asked = steps, budget, answers, asked
-        machine.called, machine.worker_data, machine.flips, machine.bounds = called, None, flips, bounds
+        machine.called, machine.events = outside
+        machine.worker_data, machine.flips, machine.bounds = None, flips, bounds
         machine.choices, machine.equals = choices, equals
