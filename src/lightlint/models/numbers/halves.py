@@ -47,18 +47,18 @@ _CASTS = {"float": PLAIN, "double": "float64", "half": HALF, "bfloat16": "bfloat
 _FLAGS = frozenset(["eq", "ne", "gt", "lt", "ge", "le", "isnan", "isinf", "logical_not", "logical_and", "logical_or"])
 _FILLED = frozenset(["zeros", "ones", "empty", "randn", "rand"])
 _PUT = {
-    "index_add": 2,
-    "index_add_": 2,
-    "index_copy": 2,
-    "index_copy_": 2,
-    "scatter": 2,
-    "scatter_": 2,
-    "scatter_add_": 2,
-    "scatter_reduce_": 2,
-    "masked_scatter": 1,
-    "masked_scatter_": 1,
+    "index_add": 3,
+    "index_add_": 3,
+    "index_copy": 3,
+    "index_copy_": 3,
+    "scatter": 3,
+    "scatter_": 3,
+    "scatter_add_": 3,
+    "scatter_reduce_": 3,
+    "masked_scatter": 2,
+    "masked_scatter_": 2,
 }
-"""What puts a tensor into another of the same dtype, and the place of that tensor."""
+"""What puts a tensor into another of the same dtype, the first argument, and the place of that tensor."""
 
 
 def lowered(machine: Machine) -> str:
@@ -97,18 +97,10 @@ def fresh(machine: Machine, made: Tensor, name: str, given: Arguments, node: ast
 
 def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.AST) -> None:
     """Note how what a function or method gives is stored, its tensor the first argument, and what it refuses."""
-    source = given.get(0, "input")
-    place = _PUT.get(name)
-    if place is not None and isinstance(source, Tensor):
-        _put(machine, source, given.get(place + 1, "src" if name.startswith("scatter") else "source"), node)
-    if name == "masked_fill":
-        fill(machine, source, given.get(2, "value"), node)
-    elif name == "where" and len(given.positional) > 2:
-        for one, other in (given.positional[1:3], given.positional[2:0:-1]):
-            if not isinstance(other, Tensor):
-                fill(machine, one, other, node)
+    note_refused(machine, name, given, node)
     if not isinstance(made, Tensor):
         return
+    source = given.get(0, "input")
     if name in _PRODUCTS:
         product(machine, made, *given.values())
     elif name in _CASTS or name in _FLAGS:
@@ -121,13 +113,17 @@ def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.A
         made.stored = PLAIN if lowered(machine) else ""
 
 
-def changed(machine: Machine, tensor: Tensor, name: str, given: Arguments, node: ast.AST) -> None:
-    """Note what a method that changes a tensor in place refuses."""
-    if name == "masked_fill_":
+def note_refused(machine: Machine, name: str, given: Arguments, node: ast.AST) -> None:
+    """Write down what a function or method refuses, its tensor the first argument, in place or not."""
+    tensor, place = given.get(0, "input"), _PUT.get(name)
+    if place is not None and isinstance(tensor, Tensor):
+        _put(machine, tensor, given.get(place, "src" if name.startswith("scatter") else "source"), node)
+    elif name in ("masked_fill", "masked_fill_"):
         fill(machine, tensor, given.get(2, "value"), node)
-    elif name in _PUT:
-        place = _PUT[name]
-        _put(machine, tensor, given.get(place + 1, "src" if name.startswith("scatter") else "source"), node)
+    elif name == "where" and len(given.positional) > 2:
+        for one, other in (given.positional[1:3], given.positional[2:0:-1]):
+            if not isinstance(other, Tensor):
+                fill(machine, one, other, node)
 
 
 def moved(made: Tensor, tensor: Tensor, target: Value | None) -> None:

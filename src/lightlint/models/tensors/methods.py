@@ -293,7 +293,7 @@ def _in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments, nod
     masks.note(machine, tensor, name.removesuffix("_"), given.with_first(tensor), node)
     changed.mask = None
     gradients.note_in_place(machine, tensor, name, given, node)
-    halves.changed(machine, tensor, name, given.with_first(tensor), node)
+    halves.note_refused(machine, name, given.with_first(tensor), node)
     changed.uninitialised = tensor.answer = False
     changed.edited = True
     if name in _RESHAPES:
