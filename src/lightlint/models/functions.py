@@ -190,8 +190,7 @@ def _torch(machine: Machine, path: str, last: str, given: Arguments, node: ast.A
         )
         made.uninitialised = last == "empty_like"
         halves.fresh(machine, made, last, given, node)
-        made.filling = {"ones_like": 1, "zeros_like": 0}.get(last)
-        made.binary = made.filling is not None
+        gradients.note_new(made, last)
         _ask_gradient(made, given)
         return made
     if path.count(".") == 1 or path.startswith(
@@ -255,9 +254,7 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
     forms.note(made, last, Arguments([], dict(given.keywords)))
     halves.fresh(machine, made, last, given, node)
     made.traits |= SHUFFLED if last == "randperm" else NO_TRAITS
-    filling = given.get(1, "fill_value") if last == "full" else Constant({"ones": 1, "zeros": 0}.get(last))
-    made.filling = number_of(filling) if not is_constant(filling, True) else 1
-    made.binary = made.filling in (0, 1)
+    gradients.note_new(made, last, given.get(1, "fill_value") if last == "full" else None)
     if last in ("tensor", "as_tensor", "from_numpy") and "dtype" not in given.keywords and first is not None:
         made.dtype = "int64" if first.traits & INTEGERS else made.dtype
     if first is not None:

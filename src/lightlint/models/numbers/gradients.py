@@ -1,4 +1,4 @@
-"""Gradients that a program sets to zero in some places, by rows or by a mask."""
+"""Gradients that a program sets to zero in some places, by rows or by a mask, and the zeros and ones of which masks are made."""
 
 from __future__ import annotations
 
@@ -13,12 +13,20 @@ from lightlint.values.training import Tensor, tensors_in
 
 _MOST_MOVES = 4
 _BITS = (0, 1)
+_FILLINGS = {"ones": 1, "zeros": 0}
+
+
+def note_new(made: Tensor, name: str, value: Value | None = None) -> None:
+    """Note with which number a new tensor is filled: by `zeros_like` or `new_ones`, or by `full` with a `value`."""
+    filling = _FILLINGS.get(name.removeprefix("new_").removesuffix("_like"))
+    made.filling = filling if value is None else 1 if is_constant(value, True) else number_of(value)
+    made.binary = made.filling in _BITS
 
 
 def note_set(machine: Machine, tensor: Tensor, index: Value, new: Value, node: ast.AST) -> None:
     """`tensor[index] = new`."""
     change(tensor)
-    tensor.binary = tensor.binary and number_of(new) in (*_BITS, True, False)
+    tensor.binary = tensor.binary and number_of(new) in _BITS
     if _is_zero(new):
         tensor.cleared = True
     held = tensor.data_of or tensor

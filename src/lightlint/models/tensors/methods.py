@@ -169,8 +169,7 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
         fresh = machine.tensor(node)
         fresh.device = device_of(given.keywords["device"]) if "device" in given.keywords else tensor.device
         fresh.stored = tensor.stored if "dtype" not in given.keywords else halves.dtype_of(given.keywords["dtype"])
-        fresh.filling = {"new_ones": 1, "new_zeros": 0}.get(name)
-        fresh.binary = fresh.filling is not None
+        gradients.note_new(fresh, name)
         return fresh
     if tensor.role == "batch" and name in ("items", "keys", "values", "get"):
         return _as_mapping(machine, tensor, name, given, node)
