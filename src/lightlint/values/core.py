@@ -520,6 +520,11 @@ def text_of(value: Value | None) -> str | None:
     return value.value if isinstance(value, Constant) and isinstance(value.value, str) else None
 
 
+def places_of(index: Value) -> list[Value]:
+    """What an index takes of each dimension that it speaks of."""
+    return index.items if isinstance(index, Sequence) and index.kind == "tuple" else [index]
+
+
 def is_device(value: Value | None) -> bool:
     """Whether a value is surely a `torch.device`."""
     return isinstance(value, (Device, SomeDevice))

@@ -8,7 +8,18 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import RowsCut, SplitDrawn, WindowCut
 from lightlint.engine.machine import Machine
 from lightlint.models.registry import function, methods
-from lightlint.values.core import FITTED, INTEGERS, LASTING, Sequence, Traits, Unknown, Value, is_constant, traits_of
+from lightlint.values.core import (
+    FITTED,
+    INTEGERS,
+    LASTING,
+    Sequence,
+    Traits,
+    Unknown,
+    Value,
+    is_constant,
+    places_of,
+    traits_of,
+)
 from lightlint.values.training import Instance
 
 _LEARNING = ("sklearn.preprocessing.", "sklearn.decomposition.", "sklearn.impute.", "sklearn.feature_selection.")
@@ -36,7 +47,7 @@ def estimator_method(_: Machine, estimator: Value, name: str, given: Arguments, 
 
 def note_cut(machine: Machine, value: Value, index: Value, node: ast.AST) -> None:
     """Write down that rows are taken from what a transformer has learnt from, and that windows are cut out of a series."""
-    first = index.items[0] if isinstance(index, Sequence) and index.kind == "tuple" and index.items else index
+    first = next(iter(places_of(index)), index)
     if not isinstance(first, Sequence) or first.kind != "slice" or len(first.items) < _BOUNDS:
         return
     lower, upper, *step = first.items

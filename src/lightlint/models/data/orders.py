@@ -8,7 +8,18 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import RowsPicked
 from lightlint.engine.machine import Machine
 from lightlint.models.registry import function
-from lightlint.values.core import ARRAYS, LASTING, NONE, SHUFFLED, Constant, Sequence, Unknown, Value, traits_of
+from lightlint.values.core import (
+    ARRAYS,
+    LASTING,
+    NONE,
+    SHUFFLED,
+    Constant,
+    Sequence,
+    Unknown,
+    Value,
+    places_of,
+    traits_of,
+)
 
 
 def permuted(machine: Machine, given: Arguments) -> Value:
@@ -46,7 +57,7 @@ def _all_shuffled(machine: Machine, given: Arguments, _: ast.AST) -> Value:
 
 def note_picked(machine: Machine, value: Value, index: Value, part: Value, node: ast.AST) -> None:
     """Note which part of a random order was taken, and write down that rows are picked by one."""
-    first = index.items[0] if isinstance(index, Sequence) and index.kind == "tuple" and index.items else index
+    first = next(iter(places_of(index)), index)
     if first.order_cut is not None:
         machine.emit(RowsPicked(machine.where(node), value, *first.order_cut))
     elif value.traits & SHUFFLED and isinstance(first, Sequence) and first.kind == "slice" and part is not value:

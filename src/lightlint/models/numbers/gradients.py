@@ -8,7 +8,7 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
 from lightlint.engine.events import RowsCleared, RowsSet
 from lightlint.engine.machine import Machine
-from lightlint.values.core import Constant, Sequence, Value, is_constant, number_of
+from lightlint.values.core import Constant, Value, is_constant, number_of, places_of
 from lightlint.values.training import Tensor, tensors_in
 
 _MOST_MOVES = 4
@@ -149,8 +149,7 @@ def change(*values: Value) -> None:
 
 def _is_one(index: Value) -> bool:
     """Whether an index is a number, or one for each dimension."""
-    parts = index.items if isinstance(index, Sequence) and index.kind == "tuple" else [index]
-    return all(isinstance(each, Constant) for each in parts)
+    return all(isinstance(each, Constant) for each in places_of(index))
 
 
 def _is_zero(value: Value | None) -> bool:

@@ -10,7 +10,7 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import PrecisionRefused
 from lightlint.engine.machine import Machine
 from lightlint.engine.misuse import is_caught
-from lightlint.values.core import Constant, Library, Sequence, Unknown, Value, is_device, number_of, text_of
+from lightlint.values.core import Constant, Library, Unknown, Value, is_device, number_of, places_of, text_of
 from lightlint.values.training import Module, Tensor, tensors_in
 
 HALF, PLAIN, FLAG = "float16", "float32", "bool"
@@ -204,8 +204,8 @@ def fill(machine: Machine, tensor: Value | None, value: Value | None, node: ast.
 
 def set_item(machine: Machine, tensor: Tensor, index: Value, new: Value, node: ast.AST) -> None:
     """Write down that numbers of another dtype are put into a tensor at places that tensors tell."""
-    places = index.items if isinstance(index, Sequence) and index.kind == "tuple" else [index]
-    if any(isinstance(each, Tensor) and each.stored in (FLAG, "int64") and not each.scalar for each in places):
+    tensors = [each for each in places_of(index) if isinstance(each, Tensor)]
+    if any(each.stored in (FLAG, "int64") and not each.scalar for each in tensors):
         _put(machine, tensor, new, node)
 
 

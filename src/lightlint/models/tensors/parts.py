@@ -25,6 +25,7 @@ from lightlint.values.core import (
     Value,
     is_constant,
     number_of,
+    places_of,
     text_of,
 )
 from lightlint.values.training import Graph, Tensor, tensors_in
@@ -128,17 +129,16 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
 
 def _slices(index: Value) -> tuple[list[list[Value]], int]:
     """The bounds of the slices in an index, and how many dimensions it speaks of."""
-    places = index.items if isinstance(index, Sequence) and index.kind == "tuple" else [index]
+    places = places_of(index)
     return [each.items for each in places if isinstance(each, Sequence) and each.kind == "slice"], len(places)
 
 
 def _takes_all(index: Value) -> bool:
     """Whether an index only adds dimensions: `[:, None]`."""
-    places = index.items if isinstance(index, Sequence) and index.kind == "tuple" else [index]
-    slices, _ = _slices(index)
-    added = [each for each in places if is_constant(each, None, ...)]
+    slices, places = _slices(index)
+    added = [each for each in places_of(index) if is_constant(each, None, ...)]
     whole = all(is_constant(bound, None) for bounds in slices for bound in bounds)
-    return whole and len(slices) + len(added) == len(places)
+    return whole and len(slices) + len(added) == places
 
 
 def _cut(index: Value) -> Value | None:
@@ -160,7 +160,7 @@ def _drops_first(index: Value) -> bool:
 
 def _is_last_step(dimension: int, index: Value) -> bool:
     """Whether an index takes the last of a dimension, and all of the others."""
-    places = index.items if isinstance(index, Sequence) and index.kind == "tuple" else [index]
+    places = places_of(index)
     whole = [i for i, each in enumerate(places) if isinstance(each, Sequence) and each.kind == "slice"]
     whole = [i for i in whole if all(is_constant(part, None) for part in cast(Sequence, places[i]).items)]
     last = [i for i, each in enumerate(places) if is_constant(each, -1)]
