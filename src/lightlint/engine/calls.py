@@ -222,7 +222,7 @@ def _bind(machine: Machine, function: Function, given: Arguments, scope: Scope, 
     names = [each.arg for each in (*parameters.posonlyargs, *parameters.args)]
     left = dict(given.keywords)
     unknown_rest = given.star is not None or given.assumed
-    usual = dict(zip(reversed(names), reversed(function.defaults), strict=False))
+    usual = function.usual() if given.star is not None else {}
     for index, name in enumerate(names):
         if index < len(given.positional):
             scope.names[name] = given.positional[index]

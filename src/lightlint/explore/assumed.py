@@ -35,17 +35,10 @@ def make_with_assumed(machine: Machine, cls: Class) -> Instance:
 
 def _from_settings(machine: Machine, cls: Class, init: Function) -> dict[str, Value]:
     """The arguments that settings of the project give instead of their defaults, whatever these say there."""
-    names = [*init.node.args.posonlyargs, *init.node.args.args]
-    usual = [*zip(reversed(names), reversed(init.defaults), strict=False)]
-    usual += [
-        (each, init.keyword_defaults[each.arg])
-        for each in init.node.args.kwonlyargs
-        if each.arg in init.keyword_defaults
-    ]
     return {
-        each.arg: Unknown(("parameter", each.arg), hint=each.arg, plain=True)
-        for each, default in usual
-        if isinstance(default, Constant) and machine.sources.gives(cls.name, each.arg)
+        name: Unknown(("parameter", name), hint=name, plain=True)
+        for name, default in init.usual().items()
+        if isinstance(default, Constant) and machine.sources.gives(cls.name, name)
     }
 
 

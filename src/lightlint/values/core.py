@@ -328,6 +328,12 @@ class Function(Value):
         self.keyword_defaults: dict[str, Value] = {}
         self.wrapped: Value | None = None  # what a decorator of the program made of it
 
+    def usual(self) -> dict[str, Value]:
+        """What its parameters are where nobody gives them anything, by name."""
+        parameters = self.node.args
+        names = [each.arg for each in (*parameters.posonlyargs, *parameters.args)]
+        return {**dict(zip(reversed(names), reversed(self.defaults), strict=False)), **self.keyword_defaults}
+
     def name_site(self) -> Site:
         """Where its name stands in its definition; a lambda as it is."""
         row, start = self.node.lineno, self.node.col_offset
