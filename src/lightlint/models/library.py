@@ -36,12 +36,9 @@ from lightlint.models import (
     tensors,
 )
 from lightlint.models.annotations import annotated
-from lightlint.models.data import (
+from lightlint.models.data import iterables, learning, orders, sources
+from lightlint.models.data.pictures import (
     configured,  # noqa: F401 - its functions register themselves
-    iterables,
-    learning,
-    orders,
-    sources,
     transforms,
 )
 from lightlint.models.names.parameters import parameters_of

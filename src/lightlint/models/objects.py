@@ -23,7 +23,8 @@ from lightlint.engine.execution import Raised, annotation_of
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.engine.misuse import is_caught
 from lightlint.models import tensors
-from lightlint.models.data import iterables, loaders, transforms
+from lightlint.models.data import iterables, loaders
+from lightlint.models.data.pictures import transforms
 from lightlint.models.names.classes import class_of
 from lightlint.models.names.kinds import kind_of, kind_of_class
 from lightlint.models.names.parameters import parameters_of

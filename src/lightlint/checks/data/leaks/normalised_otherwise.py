@@ -8,7 +8,7 @@ from lightlint.engine.events import Forward
 from lightlint.explore.pictures import transforms_of
 from lightlint.explore.questions.evaluation import evaluated_loaders
 from lightlint.explore.questions.queries import identity_of
-from lightlint.models.data.configured import numbers_named
+from lightlint.models.data.pictures.configured import numbers_named
 from lightlint.values.core import Sequence, Value, number_of
 from lightlint.values.training import Instance
 

@@ -8,7 +8,7 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, CalledUnknown, Forward, LossComputed, Picked, SampleMade, Transformed
 from lightlint.explore.questions.queries import beside
 from lightlint.explore.samples import part_of_batch, parts_in, parts_of
-from lightlint.models.data.transforms import AS_TOLD, drawing
+from lightlint.models.data.pictures.transforms import AS_TOLD, drawing
 from lightlint.models.data.workers import NUMBER
 from lightlint.values.core import Library, Mapping, Sequence, Unknown, is_constant, number_of
 from lightlint.values.training import Tensor

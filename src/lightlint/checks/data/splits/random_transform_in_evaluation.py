@@ -11,8 +11,8 @@ from lightlint.explore.questions.evaluation import evaluated_loaders
 from lightlint.explore.samples import whole_of
 from lightlint.facts.objects.classes import DATA_MODULE
 from lightlint.facts.project.mentions import has_no_step_for
-from lightlint.models.data.fixed_transforms import pictures_of
-from lightlint.models.data.transforms import drawing
+from lightlint.models.data.pictures.fixed import pictures_of
+from lightlint.models.data.pictures.transforms import drawing
 from lightlint.values.core import Library
 from lightlint.values.training import Instance
 

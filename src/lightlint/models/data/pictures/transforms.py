@@ -10,8 +10,8 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.choices import holds_draw
 from lightlint.engine.events import Transformed
 from lightlint.engine.machine import Machine
-from lightlint.models.data import mixing
-from lightlint.models.data.fixed_transforms import Size, is_fixed, size_after, takes_whole
+from lightlint.models.data.pictures import mixing
+from lightlint.models.data.pictures.fixed import Size, is_fixed, size_after, takes_whole
 from lightlint.models.registry import FunctionModel, function
 from lightlint.models.tensors.draws import MOVING
 from lightlint.values.core import LASTING, Library, Mapping, Sequence, Unknown, Value, traits_of

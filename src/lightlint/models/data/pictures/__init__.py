@@ -1,0 +1,1 @@
+"""Transforms of pictures: which draw at random, which are fixed, and what they make of samples."""
