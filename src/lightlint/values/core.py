@@ -20,9 +20,7 @@ LEFT_OUT: Traits = frozenset({"left out"})  # labels, of which some are -100
 END: Traits = frozenset({"end token"})  # the end token of a tokenizer, or a text that ends with it
 TEMPLATED: Traits = frozenset({"chat template"})  # a text of a chat template, which has the special tokens in it
 CHANCES: Traits = frozenset({"log probability"})  # of what a distribution drew, or of what was computed from that
-OF_TOKENS: Traits = frozenset(
-    {"mean over tokens"}
-)  # a mean over the tokens of a batch, of which others have another number
+OF_TOKENS: Traits = frozenset({"mean over tokens"})  # of one batch: others have another number of them
 LISTED: Traits = frozenset({"listed"})  # a tensor of a list's numbers, or what was computed from one
 ARRAYS: Traits = IDS | GATHERED | INTEGERS | LEFT_OUT
 """The traits that arrays keep whatever numpy does to them."""
@@ -91,9 +89,7 @@ class Value:
     key: Hashable | None = None
     encoding: Any = None  # the call of a tokenizer that gave it, or what it is a part of
     filled_by: Any = None  # the loop over batches each of which put something into it
-    order_cut: tuple[Value, Value, Value] | None = (
-        None  # the random order that it is a part of, from where and up to where
-    )
+    order_cut: tuple[Value, Value, Value] | None = None  # the random order it is a part of, from where and up to where
     cut_from: tuple[Value, Value | None] | None = (
         None  # the whole of which it is a slice in the last dimension, and from where
     )
