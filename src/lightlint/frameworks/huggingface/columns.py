@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lightlint.frameworks.huggingface.values import base_of, is_own, model_of, settings_of
+from lightlint.frameworks.huggingface.values import base_of, is_own, model_of, replaces, setting, settings_of
 from lightlint.values.core import Class, Function, Library, Unknown, is_constant
 from lightlint.values.training import Instance, Module
 
@@ -56,15 +56,12 @@ def narrows(trainer: Instance) -> bool:
     names = trainer.libraries()
     if settings is None or model is None or not names or not names[0].startswith("transformers."):
         return False
-    if isinstance(cls, Class) and not (cls.sees_all() and all(cls.find(name) is None for name in _REPLACING)):
+    if (isinstance(cls, Class) and not cls.sees_all()) or replaces(trainer, *_REPLACING):
         return False
-    asked = [
-        settings.arguments.get(name) or settings.attributes.get(name)
-        for name in ("remove_unused_columns", "label_names")
-    ]
     known = not (settings.open_arguments or settings.escaped or model.escaped or model.open_arguments)
-    kept = asked[0] is not None and not is_constant(asked[0], True)
-    return known and _is_in_sight(model) and not kept and asked[1] is None
+    asked = setting(settings, "remove_unused_columns")
+    kept = asked is not None and not is_constant(asked, True)
+    return known and _is_in_sight(model) and not kept and setting(settings, "label_names") is None
 
 
 def _is_in_sight(model: Module) -> bool:

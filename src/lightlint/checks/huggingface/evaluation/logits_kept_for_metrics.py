@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events.huggingface import TrainerRan
 from lightlint.frameworks.huggingface.rows import CHOSEN
-from lightlint.frameworks.huggingface.values import base_of, is_off, setting
+from lightlint.frameworks.huggingface.values import base_of, is_off, replaces, setting
 from lightlint.values.core import Class, Library, is_constant, text_of, written
 from lightlint.values.training import Instance
 
@@ -51,7 +51,7 @@ def _keeps(trainer: Instance, settings: Instance | None) -> bool:
     if settings is None or trainer.open_arguments or trainer.escaped:
         return False
     cls = trainer.cls
-    own = isinstance(cls, Class) and (not cls.sees_all() or any(cls.find(name) is not None for name in _REPLACING))
+    own = (isinstance(cls, Class) and not cls.sees_all()) or replaces(trainer, *_REPLACING)
     names = trainer.libraries()
     set_later = "preprocess_logits_for_metrics" in trainer.attributes
     known = bool(names) and names[0] in _TRAINERS and not own and not set_later

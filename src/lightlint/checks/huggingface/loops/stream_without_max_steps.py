@@ -46,7 +46,7 @@ def _is_unset(steps: Value | None) -> bool:
 
 def _is_plain(trainer: Instance) -> bool:
     """Whether a Trainer of Transformers is made as the library makes it."""
-    names = trainer.cls.libraries() if isinstance(trainer.cls, Class) else [trainer.name]
+    names = trainer.libraries()
     return bool(names) and names[0].rpartition(".")[2] in _TRAINERS and not replaces(trainer, "__init__")
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events.huggingface import Labelled, TrainerRan
-from lightlint.frameworks.huggingface.values import base_of
-from lightlint.values.core import Class, is_constant, number_of
+from lightlint.frameworks.huggingface.values import base_of, replaces
+from lightlint.values.core import is_constant, number_of
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -26,8 +26,7 @@ class LabelsShiftedTwice(Check):
                 yield Fault.at(event, _MESSAGE)
         for ran in entry.of(TrainerRan):
             model, row = base_of(ran.model), ran.row
-            cls = ran.trainer.cls
-            own = isinstance(cls, Class) and cls.find("compute_loss") is not None
+            own = replaces(ran.trainer, "compute_loss")
             if row is None or model is None or own or not _SHIFTS.search(model.name):
                 continue
             site = row.places().get("labels")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events.huggingface import TrainerRan
-from lightlint.frameworks.huggingface.values import base_of, problem_of
+from lightlint.frameworks.huggingface.values import base_of, problem_of, replaces
 from lightlint.values.core import INTEGERS, WHOLE, Class, Constant, Sequence
 from lightlint.values.training import Instance, Tensor
 
@@ -27,18 +27,12 @@ class IntegerMultiHotLabels(Check):
                 continue
             if "compute_loss_func" in event.trainer.arguments or _has_other_collator(event.trainer):
                 continue
-            if _has_own_loss(event.trainer):
+            if replaces(event.trainer, *_REPLACING):
                 continue
             site = _integers(event.row)
             if site is not None:
                 told = "the labels are integers, and the loss of a multi-label model takes floats only"
                 yield Fault(site, told, also=(model.site or event.site, event.site))  # who says what it is for
-
-
-def _has_own_loss(trainer: Instance) -> bool:
-    """Whether a class of the program computes the loss, or makes the batches, itself."""
-    cls = trainer.cls
-    return isinstance(cls, Class) and any(cls.find(name) is not None for name in _REPLACING)
 
 
 def _has_other_collator(trainer: Instance) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events.huggingface import TrainerMade
-from lightlint.frameworks.huggingface.values import setting
+from lightlint.frameworks.huggingface.values import replaces, setting
 from lightlint.values.core import Bound, Class, Function, Partial, is_constant, number_of, written
 from lightlint.values.training import Instance
 
@@ -59,10 +59,7 @@ def _function(given: Value | None) -> tuple[Function | None, set[str]]:
 def _sums_itself(trainer: Instance) -> bool:
     """Whether the Trainer's class steps in its own way, or is told that its loss is divided."""
     cls = trainer.cls
-    own = isinstance(cls, Class) and any(
-        cls.find(name) is not None
-        for name in ("training_step", "compute_loss", "get_batch_samples", "_inner_training_loop")
-    )
+    own = replaces(trainer, "training_step", "compute_loss", "get_batch_samples", "_inner_training_loop")
     asked = trainer.attributes.get("loss_is_scaled_for_ga")
     return (
         own or (asked is not None and not is_constant(asked, None)) or (isinstance(cls, Class) and not cls.sees_all())
