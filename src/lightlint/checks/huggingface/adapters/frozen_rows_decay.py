@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, ParametersChanged, RowsCleared, RowsSet, StateLoaded, Stepped, WeightSet
 from lightlint.explore.questions.queries import identity, in_batch
-from lightlint.values.core import Library, Mapping, Sequence, Unknown, number_of
+from lightlint.values.core import Library, Mapping, Sequence, number_of, written
 from lightlint.values.training import Module, Optimizer
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _decay(optimizer: Optimizer, parameter: Tensor) -> float:
     if told is None:
         path = optimizer.cls.path if isinstance(optimizer.cls, Library) else ""
         return 0.01 if _DECAYING.fullmatch(path) else 0
-    return number_of(told.default if isinstance(told, Unknown) else told) or 0
+    return number_of(written(told)) or 0
 
 
 def _is_loaded(path: Path, parameter: Tensor) -> bool:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events.huggingface import Rewarded
-from lightlint.values.core import Constant, Sequence, Unknown, number_of
+from lightlint.values.core import Sequence, Unknown, number_of, written
 from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _counts(event: Rewarded) -> bool:
     if weights is None:
         return True
     items = weights.items if isinstance(weights, Sequence) and not weights.more else []
-    return event.place < len(items) and (_written(items[event.place]) or 0) > 0
+    return event.place < len(items) and (_number(items[event.place]) or 0) > 0
 
 
 def _is_distance(value: Value, depth: int = 0) -> bool:
@@ -50,30 +50,25 @@ def _is_distance(value: Value, depth: int = 0) -> bool:
         return (
             apart == "-"
             and len(sides) > 1
-            and sorted(map(_is_wanted, sides)) == [False, True]
+            and sorted(_number(each) is not None for each in sides) == [False, True]
             and any(map(_is_length, sides))
         )
     left, *rest = parts
     if not rest:
         return False
     right = rest[0]
-    if name in ("*", "/") and (_written(right) or 0) > 0:
+    if name in ("*", "/") and (_number(right) or 0) > 0:
         return _is_distance(left, depth + 1)
-    if name == "*" and (_written(left) or 0) > 0:
+    if name == "*" and (_number(left) or 0) > 0:
         return _is_distance(right, depth + 1)
-    if name in ("+", "-") and _written(right) is not None:
+    if name in ("+", "-") and _number(right) is not None:
         return _is_distance(left, depth + 1)
-    return name == "+" and _written(left) is not None and _is_distance(right, depth + 1)
+    return name == "+" and _number(left) is not None and _is_distance(right, depth + 1)
 
 
-def _is_wanted(value: Value) -> bool:
-    return _written(value) is not None
-
-
-def _written(value: Value) -> float | None:
+def _number(value: Value) -> float | None:
     """A number of the program, or the one that an option is by default."""
-    default = value.default if isinstance(value, Unknown) else value
-    return number_of(default) if isinstance(default, Constant) else None
+    return number_of(written(value))
 
 
 def _is_length(value: Value) -> bool:
