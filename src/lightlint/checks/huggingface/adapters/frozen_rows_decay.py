@@ -22,8 +22,9 @@ _DECAYING = re.compile(r"(?:torch|bitsandbytes)\.optim\.(?:\w+\.)?(?:Paged)?Adam
 class FrozenRowsDecay(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Rows of loaded weights that are kept from learning by a gradient of zero, and decay with each step."""
-        restored = {identity(each) for path in entry.paths for each in _changed_in_loop(path)}
-        for path in entry.paths:
+        clearing = [path for path in entry.paths if path.of(RowsCleared)]
+        restored = {identity(each) for path in entry.paths for each in _changed_in_loop(path)} if clearing else set()
+        for path in clearing:
             steps = path.of(Stepped)
             for event in path.of(RowsCleared):
                 of = event.parameter
@@ -39,10 +40,10 @@ class FrozenRowsDecay(Check):
 
 def _changed_in_loop(path: Path) -> Iterator[Tensor]:
     """The parameters of which something is given other values between two steps, as by putting rows back."""
-    for event in path.events:
-        if isinstance(event, (RowsSet, WeightSet)) and in_batch(event.where):
-            yield event.parameter
-        elif isinstance(event, ParametersChanged) and (in_batch(event.where) or event.name in ("mul_", "masked_fill_")):
+    given: list[RowsSet | WeightSet] = [*path.of(RowsSet), *path.of(WeightSet)]
+    yield from (event.parameter for event in given if in_batch(event.where))
+    for event in path.of(ParametersChanged):
+        if in_batch(event.where) or event.name in ("mul_", "masked_fill_"):
             yield from event.parameters
 
 
