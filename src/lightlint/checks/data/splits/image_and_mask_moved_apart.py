@@ -40,7 +40,8 @@ class ImageAndMaskMovedApart(Check):
                     covers = _covers(path, sample, moved, masks[0], pictures[0])
                     pairs = [] if covers else [(masks[0], pictures[0], "mask")]
                 else:
-                    pairs = [*_held_against(path, sample, moved), *_laid_upon(path, sample, moved)]
+                    by_part = _moved_parts(sample, moved)
+                    pairs = [*_held_against(path, sample, moved, by_part), *_laid_upon(path, sample, by_part)]
                 for mask, picture, what in pairs[:1]:
                     shared = {draw for each in moved if each is not mask for draw in _drawn_for(each)}
                     if mask.given[0] is not picture.given[0] and not _drawn_for(mask) & shared:
@@ -149,12 +150,17 @@ def _factors(value: Value | None) -> Iterator[Value]:
             yield from (one for side in each.terms[1] for one in _terms(side))
 
 
+def _moved_parts(sample: SampleMade, moved: list[Transformed]) -> dict[Hashable, Transformed]:
+    """The last move of each part of a sample that is moved."""
+    found = {key: _moves_of(value, moved) for key, value in parts_of(sample.loader).items()}
+    return {key: moves[0] for key, moves in found.items() if moves}
+
+
 def _held_against(
-    path: Path, sample: SampleMade, moved: list[Transformed]
+    path: Path, sample: SampleMade, moved: list[Transformed], by_part: dict[Hashable, Transformed]
 ) -> Iterator[tuple[Transformed, Transformed, str]]:
     """What is moved by itself and is the target of a loss, whose input a model made of another picture of the same sample."""
     parts = parts_of(sample.loader)
-    by_part = {key: each for key, value in parts.items() if (each := _last_move(value, moved)) is not None}
     for loss in path.of(LossComputed) if len(by_part) > 1 else ():
         target, given = loss.target, loss.input
         key = _part_of(sample, target)
@@ -169,15 +175,14 @@ def _held_against(
 
 
 def _laid_upon(
-    path: Path, sample: SampleMade, moved: list[Transformed]
+    path: Path, sample: SampleMade, by_part: dict[Hashable, Transformed]
 ) -> Iterator[tuple[Transformed, Transformed, str]]:
     """Pictures of a sample that are moved by themselves, and of which, or of what is made of them, the channels are put together:
     each place of one is taken for the same place of the other."""
-    by_part = {key: each for key, value in parts_of(sample.loader).items() if (each := _last_move(value, moved))}
-    for call in path.of(Called) if len(by_part) > 1 else ():
-        items, dimension = call.argument("tensors", 0), call.argument("dim", 1)
-        joined = call.path in _JOINING and number_of(dimension) in (1, -3)
-        held = items.items if joined and isinstance(items, Sequence) else []
+    joins = [each for each in path.of(Called) if each.path in _JOINING] if len(by_part) > 1 else []
+    for call in joins:
+        items = call.argument("tensors", 0) if number_of(call.argument("dim", 1)) in (1, -3) else None
+        held = items.items if isinstance(items, Sequence) else []
         of = [
             {key for loader, key in parts_in(each) if loader.data is sample.loader.data} & by_part.keys()
             for each in held
@@ -186,10 +191,6 @@ def _laid_upon(
             if first != second and by_part[first] is not by_part[second]:
                 one, other = sorted((by_part[first], by_part[second]), key=lambda each: each.time)
                 yield other, one, "picture that is laid upon another"
-
-
-def _last_move(value: Value, moved: list[Transformed]) -> Transformed | None:
-    return next(iter(_moves_of(value, moved)), None)
 
 
 def _moves_of(value: Value, moved: list[Transformed]) -> list[Transformed]:
