@@ -61,10 +61,8 @@ def _numbers(transform: Instance) -> tuple[Hashable, ...] | None:
 
 
 def _as_numbers(value: Value | None) -> tuple[float, ...] | None:
-    if (named := numbers_named(value)) is not None:
-        return (named[0],) if len(set(named)) == 1 else named
     items = value.items if isinstance(value, Sequence) and not value.more else [] if value is None else [value]
-    numbers = [number_of(each) for each in items]
+    numbers = numbers_named(value) or [number_of(each) for each in items]
     known = [each for each in numbers if each is not None]
     if not known or len(known) < len(numbers):
         return None

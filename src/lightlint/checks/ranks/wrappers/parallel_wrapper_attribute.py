@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 class ParallelWrapperAttribute(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """What is asked of a wrapper that only the module inside has."""
-        asked = [(path, event) for path in with_groups(entry) for event in path.of(WrapperAsked)]
-        for event in (event for path, event in asked if not _asked_for_kind(path, event.wrapper)):
+        asked = ((path, event) for path in with_groups(entry) for event in path.of(WrapperAsked))
+        for path, event in asked:
+            if _asked_for_kind(path, event.wrapper):
+                continue
             inner: Value | None = event.wrapper
             while isinstance(inner, Module) and inner.wraps is not None:
                 inner = inner.wraps
