@@ -21,6 +21,8 @@ SAMPLE, BATCH = "#sample", "#batch"
 """Under which names a loader keeps what a worker gave, and what of that a tokenizer made."""
 NUMBER = ("index",)
 """The key of the number that a sample is asked for by."""
+WORKER_NUMBER = ("worker id",)
+"""The key of the number that a worker is told it has."""
 _MOST_STEPS = 300
 _READS = ("__getitem__", "__getitems__", "__iter__")
 _DEPTH = 3
@@ -97,7 +99,7 @@ def _run(machine: Machine, loader: Loader, data: Value | None, stream: list[Valu
     begin, collate = loader.arguments.get("worker_init_fn"), loader.arguments.get("collate_fn")
     machine.worker_data = data
     if begin is not None and not is_constant(begin, None):
-        call(machine, begin, Arguments([Unknown(("worker id",), frozenset({"worker"}), plain=True)]), node)
+        call(machine, begin, Arguments([Unknown(WORKER_NUMBER, frozenset({"worker"}), plain=True)]), node)
     sample: Value = Unknown()
     cls = data.cls if isinstance(data, Instance) else None
     read = (

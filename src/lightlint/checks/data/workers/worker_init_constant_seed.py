@@ -15,6 +15,7 @@ from lightlint.facts.project.mentions import draws_nothing, is_changed_elsewhere
 from lightlint.facts.ranks.seeds import Seeds
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import remove_argument
+from lightlint.models.data.workers import WORKER_NUMBER
 from lightlint.values.core import Bound, Class, Constant, Function, Partial, Unknown, Value, number_of
 from lightlint.values.training import Instance
 
@@ -81,24 +82,25 @@ class WorkerInitConstantSeed(Check):
         for path in entry.paths:
             made = {event.site: event for event in path.of(Called) if event.name == "DataLoader"}
             for worked in path.of(LoaderWorked):
-                same, call = list(dict.fromkeys(_seeded_alike(worked))), made.get(worked.site)
-                several = (
-                    number_of(worked.loader.arguments.get("num_workers")) != 1 and not worked.loader.open_arguments
-                )
-                node = self.node_of(call.site) if call is not None else None
-                idle = isinstance(node, cst.Call) and self._needs_none(node)
-                if same and several and call is not None and not idle:
+                call, count = made.get(worked.site), number_of(worked.loader.arguments.get("num_workers"))
+                if call is None or count == 1 or worked.loader.open_arguments or not (seeds := _seeds_of(worked)):
+                    continue
+                node = self.node_of(call.site)
+                if isinstance(node, cst.Call) and self._needs_none(node):
+                    continue
+                same = [name for name, seed in seeds.items() if _is_same(seed)]
+                if same:
                     message = f"every worker seeds {_list(same)} with the same number: all draw the same"
                     yield Fault.of(call, message, argument="worker_init_fn")
-                if not same and several and call is not None and not idle and isinstance(node, cst.Call):
-                    yield from self._of_worker(worked, call, node)
+                elif isinstance(node, cst.Call):
+                    yield from self._of_worker(seeds, call, node)
 
-    def _of_worker(self, worked: LoaderWorked, call: Called, node: cst.Call) -> Iterator[Fault]:
+    def _of_worker(self, seeds: dict[str, Value | None], call: Called, node: cst.Call) -> Iterator[Fault]:
         """A function out of another file, which visits do not see, that seeds by the number of the worker alone."""
         given = self.names.argument(node, "worker_init_fn", 10)
         seen = given is None or self._function(given.value)[0] is not None
-        names = [] if seen or self._is_persistent(node) else _seeded_by_worker(worked)
-        if names and not self.facts.datasets.never_ends(node):
+        names = [name for name, seed in seeds.items() if seed is not None and _hangs_on_worker(seed.key)]
+        if names and not (seen or self._is_persistent(node) or self.facts.datasets.never_ends(node)):
             message = f"a worker seeds {_list(names)} with the same number in each epoch: every epoch draws the same"
             yield Fault.of(call, message, tier=Tier.NOTE, argument="worker_init_fn")
 
@@ -246,23 +248,11 @@ def _is_same(seed: Value | None) -> bool:
     return isinstance(seed, Constant) and not seed.traits and seed.value is not None
 
 
-def _seeded_alike(worked: LoaderWorked) -> list[str]:
-    """What `worker_init_fn` seeds with the same number in all workers."""
-    return [name for name, seed in _seeds_of(worked).items() if _is_same(seed)]
-
-
-def _seeded_by_worker(worked: LoaderWorked) -> list[str]:
-    """What it seeds with the number of the worker, and numbers that are the same in each epoch."""
-    return [name for name, seed in _seeds_of(worked).items() if seed is not None and _hangs_on_worker(seed.key)]
-
-
 def _hangs_on_worker(key: Hashable) -> bool:
+    """Whether a seed is the number of the worker, with numbers that are the same in each epoch."""
     parts = key[1:] if isinstance(key, tuple) and key[:1] in (("+",), ("*",), ("-",)) else (key,)
-    others = [each for each in parts if each != _WORKER]
+    others = [each for each in parts if each != WORKER_NUMBER]
     return len(others) < len(parts) and all(isinstance(each, tuple) and each[:1] == ("constant",) for each in others)
-
-
-_WORKER = ("worker id",)
 
 
 def _seeds_of(worked: LoaderWorked) -> dict[str, Value | None]:
