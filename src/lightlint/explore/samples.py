@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lightlint.frameworks.huggingface.rows import STREAMED
 from lightlint.models.data.workers import SAMPLE
-from lightlint.values.core import Mapping, Sequence, Unknown, Value
+from lightlint.models.names.huggingface import ROWS
+from lightlint.values.core import Class, Mapping, Sequence, Unknown, Value
 from lightlint.values.training import Instance, Loader, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+_STREAM = "torch.utils.data.IterableDataset"
 _MOST_MOVES, _DEPTH, _DEEPEST = 5, 4, 8
 
 
@@ -22,6 +25,16 @@ def whole_of(data: Value | None) -> Instance | None:
             break
         data = inner
     return data if isinstance(data, Instance) else None
+
+
+def is_stream(data: Value | None) -> bool:
+    """Whether a data set is gone over from the first to the last alone: a table of Datasets that is streamed, or torch's
+    IterableDataset as a class of the program makes one."""
+    if not isinstance(data, Instance):
+        return False
+    if data.kind == ROWS:
+        return STREAMED in data.attributes
+    return isinstance(data.cls, Class) and data.cls.libraries()[:1] == [_STREAM]
 
 
 def parts_of(loader: Loader) -> dict[Hashable, Value]:

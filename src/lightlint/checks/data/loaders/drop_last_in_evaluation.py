@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.explore.questions.evaluation import evaluated_loaders
+from lightlint.explore.samples import is_stream
 from lightlint.facts.project.mentions import has_no_step_for
-from lightlint.frameworks.huggingface.rows import STREAMED
 from lightlint.values.core import Class, Function, Sequence, is_constant, number_of
 from lightlint.values.training import Instance, Tensor
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
     from lightlint.values.training import Loader
 
-_STREAM = "torch.utils.data.IterableDataset"
 _MUCH = 0.01  # of all samples, each of which is left out in its turn
 
 
@@ -40,11 +39,7 @@ class DropLastInEvaluation(Check):
 
 def _is_shared_stream(loader: Loader) -> bool:
     """Whether ranks take turns at a stream of unknown length: all of them go through a whole batch, or none may."""
-    data = loader.data
-    streamed = isinstance(data, Instance) and (
-        STREAMED in data.attributes or (isinstance(data.cls, Class) and data.cls.libraries()[:1] == [_STREAM])
-    )
-    return streamed and "#managed" in loader.attributes
+    return "#managed" in loader.attributes and is_stream(loader.data)
 
 
 def _leaves_little_out(loader: Loader) -> bool:

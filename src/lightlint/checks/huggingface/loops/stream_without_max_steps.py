@@ -7,9 +7,8 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events.huggingface import TrainerRan
 from lightlint.explore.questions.queries import in_sight
 from lightlint.explore.questions.training_arguments import call_of
-from lightlint.frameworks.huggingface.rows import STREAMED
+from lightlint.explore.samples import is_stream
 from lightlint.frameworks.huggingface.values import replaces, setting
-from lightlint.models.names.huggingface import ROWS
 from lightlint.values.core import Class, number_of
 from lightlint.values.training import Instance
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
     from lightlint.values.core import Value
 
-_STREAM = "torch.utils.data.IterableDataset"
 _TRAINERS = ("Trainer", "Seq2SeqTrainer")  # those of TRL may make a table with a length of what they are given
 _NAME = "max_steps"
 
@@ -51,9 +49,5 @@ def _is_plain(trainer: Instance) -> bool:
 
 
 def _has_no_length(data: Value) -> bool:
-    if not isinstance(data, Instance):
-        return False
-    if data.kind == ROWS:
-        return STREAMED in data.attributes
-    cls = data.cls
-    return isinstance(cls, Class) and cls.libraries()[:1] == [_STREAM] and cls.find("__len__") is None
+    cls = data.cls if isinstance(data, Instance) else None
+    return is_stream(data) and not (isinstance(cls, Class) and cls.find("__len__") is not None)

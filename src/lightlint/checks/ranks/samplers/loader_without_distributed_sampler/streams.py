@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.engine.events import Called, LoaderMade, SampleMade, WorkerAsked
 from lightlint.explore.questions.queries import in_sight
-from lightlint.frameworks.huggingface.rows import STREAMED
+from lightlint.explore.samples import is_stream
 from lightlint.models.names.huggingface import ROWS
 from lightlint.values.core import Class, Function, site_of, traits_of
 from lightlint.values.training import Instance
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Path
     from lightlint.values.core import Site, Value
 
-_STREAM = "torch.utils.data.IterableDataset"
 _SHARES = re.compile(
     r"rank|world|replica|\bnodes?\b|num_shards|shard_(?:id|index)|process|distributed|dist\b", re.IGNORECASE
 )
@@ -33,13 +32,15 @@ def is_whole_stream(path: Path, event: LoaderMade) -> bool:
     """Whether a data set in sight goes over what it was given from the first to the last on each rank alike, as nothing in it
     knows of ranks, nor draws at random."""
     data, loader = event.loader.data, event.loader
-    if isinstance(data, Instance) and data.kind == ROWS:  # which a Trainer leaves as it is, if it is streamed
-        whole = STREAMED in data.attributes and "#apart" not in data.attributes
-        return whole and in_sight([loader, data]) and not loader.open_arguments
-    if not isinstance(data, Instance) or not isinstance(data.cls, Class) or data.cls.libraries()[:1] != [_STREAM]:
+    if not isinstance(data, Instance) or not is_stream(data) or not in_sight([loader, data]) or loader.open_arguments:
         return False
-    held = [*data.arguments.values(), *data.attributes.values()]
-    if not in_sight([loader, data]) or loader.open_arguments or event.where.depends_on("rank") or _shares(held):
+    if data.kind == ROWS:  # which a Trainer leaves as it is
+        return "#apart" not in data.attributes
+    if (
+        not isinstance(data.cls, Class)
+        or event.where.depends_on("rank")
+        or _shares([*data.arguments.values(), *data.attributes.values()])
+    ):
         return False
     made = [each for sample in path.of(SampleMade) if sample.loader is loader for each in sample.events]
     draws = [each.path for each in made if isinstance(each, Called) and _DRAWS.match(each.path)]
