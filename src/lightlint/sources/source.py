@@ -117,6 +117,12 @@ class Source:
             return None
         return self.cells[max(0, bisect_right(self.cells, offset, key=lambda cell: cell.start) - 1)]
 
+    def ends_cell(self, offset: int) -> bool:
+        """Whether nothing but comments stands behind an offset in a notebook's cell, which shows the expression that ends there."""
+        cell = self.cell_at(offset)
+        behind = self.text[offset : cell.end].splitlines() if cell is not None else ()
+        return cell is not None and all(not line.strip() or line.lstrip().startswith("#") for line in behind)
+
     def row_of(self, offset: int) -> int:
         """Row of the joined text that holds an offset, from 1."""
         return bisect_right(self.row_starts, offset)

@@ -56,9 +56,6 @@ class TableChangeDropped(Check):
     def _is_shown(self, statement: cst.Expr) -> bool:
         """Whether a notebook shows the value: that of the last statement of a cell."""
         source = self.facts.source
-        start, end = self.facts.span(statement)
-        cell = source.cell_at(start)
-        if cell is None:
-            return source.is_in_cells and self.tree.owner(statement) is self.tree.module
-        behind = source.text[end : cell.end].splitlines()
-        return all(not line.strip() or line.lstrip().startswith("#") for line in behind)
+        if source.is_notebook:
+            return source.ends_cell(self.facts.span(statement)[1])
+        return source.is_in_cells and self.tree.owner(statement) is self.tree.module

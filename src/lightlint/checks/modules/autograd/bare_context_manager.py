@@ -17,7 +17,7 @@ _MANAGERS = {*_WITHOUT_GRADIENTS, "torch.enable_grad", "torch.random.fork_rng", 
 class BareContextManager(Check):
     def visit_Expr(self, statement: cst.Expr) -> None:
         name = self.names.call(statement.value)
-        if name not in _MANAGERS or self._is_shown(statement):
+        if name not in _MANAGERS or self.facts.source.ends_cell(self.facts.span(statement)[1]):
             return
         idle = name in _WITHOUT_GRADIENTS and self._is_done_below(statement)
         repair = Repair("put the rest of the block under it", self._draft(statement), Applicability.UNSAFE)
@@ -101,11 +101,6 @@ class BareContextManager(Check):
         if not off and (self.names.method(call) != "eval" or call.args):
             return False
         return self.values.is_module(call.func.value)
-
-    def _is_shown(self, statement: cst.Expr) -> bool:
-        """Whether a statement is the last of a notebook's cell, whose value is shown."""
-        cell = self.facts.source.cell_at(self.facts.span(statement)[0])
-        return cell is not None and not self.facts.source.text[self.facts.span(statement)[1] : cell.end].strip()
 
     def _draft(self, statement: cst.Expr) -> Draft | None:
         line = self.tree.parent(statement)

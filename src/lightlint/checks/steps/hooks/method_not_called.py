@@ -49,9 +49,7 @@ class MethodNotCalled(Check):
             rescued = isinstance(above, cst.Try) and any(not _raises_again(each) for each in above.handlers)
             if rescued or (isinstance(above, cst.With) and self._expects(above)):
                 return True
-        start, end = self.facts.span(statement)
-        cell = self.facts.source.cell_at(start)
-        return cell is not None and not self.facts.source.text[end : cell.end].strip()
+        return self.facts.source.ends_cell(self.facts.span(statement)[1])
 
     def _expects(self, block: cst.With) -> bool:
         return any("aise" in each.value for item in block.items for each in self.tree.within(item.item, cst.Name))
