@@ -54,6 +54,11 @@ def identity_of(value: Value | None) -> Hashable:
     return (value.site, value.serial) if isinstance(value, Instance) else None
 
 
+def are_same(one: Value, other: Value) -> bool:
+    """Whether two values surely are one, by what is known of them."""
+    return one is other or (one.key is not None and one.key == other.key)
+
+
 def in_sight(values: Iterable[Value]) -> bool:
     """Whether some values were made in the program, and no code out of sight has had any of them."""
     return not any(value.escaped or getattr(value, "assumed", False) or _is_managed(value) for value in values)

@@ -15,6 +15,7 @@ from lightlint.engine.events import (
     Stepped,
     WindowCut,
 )
+from lightlint.explore.questions.queries import are_same
 from lightlint.explore.samples import whole_of
 from lightlint.values.core import Sequence, Unknown, Value, is_constant
 from lightlint.values.training import Instance
@@ -59,13 +60,9 @@ def _parted(path: Path) -> Iterator[tuple[Event, Value]]:
             picks.append((made, data, indices.order_cut))
     for first, rows, (order, lower, upper) in picks:
         if is_constant(lower, None, 0) and not is_constant(upper, None):
-            rest = [cut for _, other, cut in picks if _is_same(rows, other) and _is_same(order, cut[0])]
-            if any(_is_same(cut[1], upper) for cut in rest):
+            rest = [cut for _, other, cut in picks if are_same(rows, other) and are_same(order, cut[0])]
+            if any(are_same(cut[1], upper) for cut in rest):
                 yield first, rows
-
-
-def _is_same(one: Value, other: Value) -> bool:
-    return one is other or (one.key is not None and one.key == other.key)
 
 
 def _in_order(path: Path, split: SplitDrawn) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import AttributeSet, CalledUnknown, LoaderMade, Looped
 from lightlint.explore.questions.certain import anyhow
+from lightlint.explore.questions.queries import are_same
 from lightlint.values.core import Value, is_constant, number_of
 from lightlint.values.training import Loader
 
@@ -58,11 +59,11 @@ def _is_next_round(first: LoaderMade, second: LoaderMade) -> bool:
 def _changes(path: Path, first: LoaderMade, second: LoaderMade) -> bool:
     """Whether the data is other data in the next round, or may have been changed."""
     data, other = first.loader.data, second.loader.data
-    if data is None or other is None or not (data is other or (data.key is not None and data.key == other.key)):
+    if data is None or other is None or not are_same(data, other):
         return True
 
     def is_data(value: Value | None) -> bool:
-        return value is data or (value is not None and value.key is not None and value.key == data.key)
+        return value is not None and are_same(value, data)
 
     changed = any(is_data(e.object) for e in path.of(AttributeSet) if first.time < e.time < second.time)
     called = [e for e in path.of(CalledUnknown) if first.time < e.time < second.time]

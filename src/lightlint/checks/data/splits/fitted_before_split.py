@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, Event, RowsCut, SplitDrawn, Stepped
+from lightlint.explore.questions.queries import are_same
 from lightlint.models.data.learning import learns
 from lightlint.values.core import Constant, Value, is_constant
 
@@ -56,7 +57,7 @@ def _cut_apart(path: Path) -> Iterator[tuple[RowsCut, RowsCut]]:
 
 
 def _begins_at(lower: Value, upper: Value, depth: int = 0) -> bool:
-    if lower is upper or (lower.key is not None and lower.key == upper.key):
+    if are_same(lower, upper):
         return not is_constant(lower, None)
     symbol, parts = lower.terms if lower.terms is not None and depth < _DEPTH else ("", ())
     if isinstance(lower, Constant) and isinstance(upper, Constant):
