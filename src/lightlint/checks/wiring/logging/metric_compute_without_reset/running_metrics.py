@@ -36,10 +36,9 @@ def own_counts_one_epoch(facts: FileFacts, name: str) -> bool:
     if _LASTING.search(last) or not facts.classes.name_is_a(name, *_BASES):
         return False
     found = facts.of_class(name)
-    words = found[0].tree.within(found[1], cst.Name) if found is not None else []
-    if found is None or not words or any("reset" in each.value for each in words):
+    if found is None or any("reset" in each.value for each in found[0].tree.within(found[1], cst.Name)):
         return False
-    methods = {each.name.value: each for each in found[0].classes.methods(found[1]).values()}
+    methods = found[0].classes.methods(found[1])
     return "update" not in methods or any(map(Carrying(found[0]).goes_on, methods.values()))
 
 
