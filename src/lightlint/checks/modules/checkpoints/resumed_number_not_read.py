@@ -30,15 +30,16 @@ class ResumedNumberNotRead(Check):
                 if keys is None or not in_sight([load.object]):
                     continue
                 saves, unused = [*saves_of(paths, load.object)], idle.get(source[0].site, set())
-                found = [
-                    fault
-                    for save in saves
-                    for key, value in unread(save, keys, unused)
-                    for fault in _faults(path, load, save, (key, key in unused), value)
-                ]
-                yield from found
+                for save in saves:
+                    for key, value in unread(save, keys, unused):
+                        yield from _faults(path, load, save, (key, key in unused), value)
                 if saves and not any(map(_holds_result, saves)):
                     yield from _saved_nowhere(path, load)
+
+
+def _is_trained(path: Path, load: StateLoaded) -> bool:
+    """Whether the optimizer whose state is loaded steps behind that."""
+    return any(event.optimizer is load.object and event.time > load.time for event in path.of(Stepped))
 
 
 _RESULT = re.compile(
@@ -56,9 +57,10 @@ def _holds_result(save: Written) -> bool:
 
 def _saved_nowhere(path: Path, load: StateLoaded) -> Iterator[Fault]:
     """Where a resumed run saves its first result as the best one, over the best of the run before."""
-    trained = any(event.optimizer is load.object and event.time > load.time for event in path.of(Stepped))
+    passed = [event for event in path.of(Passed) if event.time > load.time]
+    if not passed or not _is_trained(path, load):
+        return
     again = loops_again(path)
-    passed = [event for event in path.of(Passed) if event.time > load.time] if trained else []
     for event in passed:
         loop = event.where.turns[-1].loop if event.where.turns else None
         alone = sum(each.site == event.site for each in passed) == 1  # the next one has another to beat
@@ -88,8 +90,7 @@ def _faults(
 ) -> Iterator[Fault]:
     key, is_read = entry
     what = f"`{key}` is {'read from' if is_read else 'in'} its checkpoint and never {'used' if is_read else 'read'}"
-    trained = any(event.optimizer is load.object and event.time > load.time for event in path.of(Stepped))
-    for begun in counted_behind(path, load, value) if trained else ():
+    for begun in counted_behind(path, load, value) if _is_trained(path, load) else ():
         if (first := number_of(begun.first)) is not None:
             yield Fault.at(begun, f"a resumed run starts at {first} again: {what}")
     later = [each for each in path.of(Written) if each.site == save.site and each.time > load.time]
