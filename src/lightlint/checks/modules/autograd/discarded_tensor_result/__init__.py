@@ -232,10 +232,12 @@ class DiscardedTensorResult(Check):
 
     def _costs_nothing(self, statement: cst.Expr, call: cst.Call) -> bool:
         """Whether a dropped move is wanted, or whatever reads the tensor moves it itself, in who calls the function, too."""
-        name = call.func.value if isinstance(call.func, cst.Attribute) else None
-        if self._is_wanted(statement, call) or not isinstance(name, cst.Name):
-            return self._is_wanted(statement, call)
-        return self.names.method(call) in _PLACING and MovedAgain(self.facts).is_moved_again(name, statement)
+        if self._is_wanted(statement, call):
+            return True
+        match call.func:
+            case cst.Attribute(value=cst.Name() as name, attr=attr) if attr.value in _PLACING:
+                return MovedAgain(self.facts).is_moved_again(name, statement)
+        return False
 
     def repair(self, node: cst.CSTNode, _: Fault) -> Repair | None:
         """A part of a batch is put where it came from."""
