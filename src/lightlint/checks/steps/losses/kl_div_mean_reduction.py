@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Set
+from collections.abc import Hashable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,32 +46,26 @@ class KlDivMeanReduction(Check):
 def _is_evened(path: Way, event: LossComputed) -> bool:
     """Whether the optimizers that step by it step by nothing else, and the same however small all gradients are."""
     divergences = {id(each.factors) for each in path.of(LossComputed) if each.function == event.function}
-    stepping = _losses_by_optimizer(path)
-    own = [each for each, losses in stepping.items() if any(_is_of(loss, {id(event.factors)}) for loss in losses)]
+    own = [(each, losses) for each, losses in _losses_by_optimizer(path).items() if id(event.factors) in losses]
     return bool(own) and all(
-        isinstance(each.cls, Library)
-        and evens(each.cls.path, decays=False)
-        and all(_is_of(loss, divergences) for loss in stepping[each])
-        for each in own
+        isinstance(each.cls, Library) and evens(each.cls.path, decays=False) and losses <= divergences
+        for each, losses in own
     )
 
 
-def _is_of(loss: Tensor | None, factors: Set[int]) -> bool:
-    """Whether a loss is one of some that were computed, by what each was multiplied with, and nothing besides."""
-    return loss is not None and id(loss.factors) in factors
-
-
-def _losses_by_optimizer(path: Way) -> dict[Instance, list[Tensor | None]]:
-    """What went backward before the steps of each optimizer: since any steps of others before."""
-    found: dict[Instance, list[Tensor | None]] = {}
-    waiting: list[Tensor | None] = []
+def _losses_by_optimizer(path: Way) -> dict[Instance, set[int | None]]:
+    """What went backward before the steps of each optimizer, since any steps of others before: a loss by what it was multiplied
+    with, None for one out of sight."""
+    found: dict[Instance, set[int | None]] = {}
+    waiting: set[int | None] = set()
     stepped = False
     for event in path.events:
         if isinstance(event, Backward):
-            waiting = [event.loss] if stepped else [*waiting, event.loss]
+            waiting = set() if stepped else waiting
+            waiting.add(id(event.loss.factors) if event.loss is not None else None)
             stepped = False
         elif isinstance(event, Stepped):
-            found.setdefault(event.optimizer, []).extend(waiting)
+            found.setdefault(event.optimizer, set()).update(waiting)
             stepped = True
     return found
 
