@@ -39,20 +39,18 @@ class BootstrapPastTheEnd(Check):
         for event, target, factors in bootstrapped(entry):
             answers = [each for each in factors if is_answer(each)]
             others = [each for each in factors if each not in answers]
-            places = {each.site for each in (target, *answers) if isinstance(each, Tensor)} | {
-                cut.site for each in answers for cut in each.cuts
-            }
-            asked = any(self._is_asked_for(each) for each in places if each is not None)
-            asked = asked or any(
-                is_come_to(path, each, target, _is_end)
-                for path in entry.paths
-                for each in places
-                if each is not None and event in path.of(type(event))
-            )
-            if all(map(is_number, others)) and target.site is not None and not asked:
+            if target.site is None or not all(map(is_number, others)):
+                continue
+            if not any(self._is_of_one(each, target.site) for each in ends):
+                continue
+            known = {each.site for each in (target, *answers) if isinstance(each, Tensor)}
+            known |= {cut.site for each in answers for cut in each.cuts}
+            places = [each for each in known if each is not None]
+            mine = (path for path in entry.paths if event in path.of(type(event)))
+            asked = any(map(self._is_asked_for, places))
+            if not asked and not any(is_come_to(path, each, target, _is_end) for path in mine for each in places):
                 message = "the target goes on behind the end of an episode: the value of the next state counts after the last step, too"
-                if any(self._is_of_one(each, target.site) for each in ends):
-                    yield Fault(target.site, message, None, (event.site,))
+                yield Fault(target.site, message, None, (event.site,))
 
     def _is_asked_for(self, site: Site) -> bool:
         """Whether a place is only come to where a test of the end came out one way: `if not done: last = critic(state)`.
