@@ -75,7 +75,7 @@ def _mixes(path: Path) -> bool:
 def _is_chosen_by_less(entry: Entry, path: Path, event: LossComputed) -> bool:
     """Whether a loss that takes no soft targets gets some, and a test of one of the options that let them be made would have
     chosen another that does."""
-    if not isinstance(event.target, Tensor) or event.target.dtype != SOFT or not _refused(event):
+    if not _is_soft(event) or not _refused(event):
         return False
     made = {each.site: each.where.conditions for each in path.of(Called)}
     mixers = [each for each in path.of(Transformed) if each.transform.kind == MIXER and each.time < event.time]
@@ -92,8 +92,11 @@ def _is_chosen_by_less(entry: Entry, path: Path, event: LossComputed) -> bool:
 
 def _takes_soft(path: Path, site: Site) -> bool:
     """Whether the loss at a place is given soft targets on a path, and takes them."""
-    found = (each for each in path.of(LossComputed) if each.site == site and isinstance(each.target, Tensor))
-    return any(isinstance(each.target, Tensor) and each.target.dtype == SOFT and not _refused(each) for each in found)
+    return any(each.site == site and _is_soft(each) and not _refused(each) for each in path.of(LossComputed))
+
+
+def _is_soft(event: LossComputed) -> bool:
+    return isinstance(event.target, Tensor) and event.target.dtype == SOFT
 
 
 _WORDS = ("and", "or", "not", "==", "!=", "<", "<=", ">", ">=", "is", "in")
