@@ -20,8 +20,10 @@ class RankingAveragedByBatch(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Metrics of how examples are ranked that are computed of each batch of an evaluation, and averaged."""
         for path in entry.paths:
-            averaged = {each for event in path.of(RankingAveraged) for each in event.results} | _logged(path)
-            for event in path.of(RankingComputed):
+            computed = path.of(RankingComputed)
+            averaged = {each for event in path.of(RankingAveraged) for each in event.results} if computed else set()
+            averaged |= _logged(path) if computed else set()
+            for event in computed:
                 several = event.result in averaged and not event.where.grad and _has_several(event)
                 if several and not _are_graphs(path, event.site[0]):
                     yield Fault.at(event, _MESSAGE.format(event.function))
@@ -75,9 +77,6 @@ def _has_several(event: RankingComputed) -> bool:
 
 
 def _is_length(size: Value) -> bool:
-    key = size.key
-    return isinstance(key, tuple) and ("length" in key[:1] or any(_starts_so(each) for each in key))
-
-
-def _starts_so(key: object) -> bool:
-    return isinstance(key, tuple) and key[:1] == ("length",)
+    """Whether a size is a length, or is worked out from one."""
+    key = size.key if isinstance(size.key, tuple) else ()
+    return any(isinstance(each, tuple) and each[:1] == ("length",) for each in (key, *key))
