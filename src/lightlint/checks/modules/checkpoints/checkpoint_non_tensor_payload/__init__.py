@@ -81,10 +81,12 @@ class CheckpointNonTensorPayload(Check):
         program loads under a name of which nothing is known."""
         files = self.names.argument(save, "f", 1), self.names.argument(load, "f", 0)
         names = [name_written(self.facts, each.value) for each in files if each is not None]
-        if len(names) < len(files) or not may_be_one(*names):
-            return len(names) < len(files)
+        if len(names) < len(files):
+            return True
+        if not may_be_one(*names) or (noted and is_unknown(names[1])):
+            return False
         keys = self._keys(save.args[0].value) if any(map(is_unknown, names)) else None
-        return not (noted and is_unknown(names[1])) and (keys is None or keys_needed(self.facts, load) <= keys)
+        return keys is None or keys_needed(self.facts, load) <= keys
 
     def _items(self, value: cst.BaseExpression, depth: int = 0) -> list[cst.BaseExpression]:
         """What a checkpoint holds: the values of a dict, or the one thing that is saved."""

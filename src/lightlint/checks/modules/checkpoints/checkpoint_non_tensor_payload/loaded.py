@@ -20,17 +20,18 @@ def reads_items(facts: Linked, load: cst.Call) -> bool:
 
 def keys_needed(facts: Linked, load: cst.Call) -> set[str]:
     """The keys that are asked for whatever is loaded: with another file the program would raise."""
-    found: set[str] = set()
-    for each in _uses(facts, load):
-        parent = facts.tree.parent(each)
-        if not isinstance(parent, cst.Subscript) or parent.value is not each or _is_tried(facts, parent, load):
-            continue
-        index = parent.slice[0].slice if len(parent.slice) == 1 else None
-        key = facts.names.constant(index.value) if isinstance(index, cst.Index) else None
-        found |= (
-            {key} if isinstance(key, str) and not isinstance(facts.tree.parent(parent), cst.AssignTarget) else set()
-        )
-    return found
+    keys = (_key_read(facts, each) for each in _uses(facts, load) if not _is_tried(facts, each, load))
+    return {key for key in keys if isinstance(key, str)}
+
+
+def _key_read(facts: Linked, value: cst.BaseExpression) -> object:
+    """The key by which an item of a value is read."""
+    item = facts.tree.parent(value)
+    if not isinstance(item, cst.Subscript) or item.value is not value or len(item.slice) != 1:
+        return None
+    index = item.slice[0].slice
+    stored = isinstance(facts.tree.parent(item), cst.AssignTarget)
+    return facts.names.constant(index.value) if isinstance(index, cst.Index) and not stored else None
 
 
 def _is_tried(facts: Linked, node: cst.CSTNode, load: cst.Call) -> bool:
@@ -45,14 +46,11 @@ def _uses(facts: Linked, load: cst.Call) -> list[cst.BaseExpression]:
     if not isinstance(parent, cst.Assign) or len(parent.targets) != 1:
         return [load]
     target = parent.targets[0].target
-    return [
-        each
-        for each in facts.tree.own(facts.tree.owner(parent), cst.Name)
-        if isinstance(target, cst.Name)
-        and each.value == target.value
-        and each is not target
-        and load in facts.reaching.sources(each)
-    ]
+    if not isinstance(target, cst.Name):
+        return []
+    names = facts.tree.own(facts.tree.owner(parent), cst.Name)
+    alike = (each for each in names if each.value == target.value and each is not target)
+    return [each for each in alike if load in facts.reaching.sources(each)]
 
 
 def _takes_items(facts: Linked, value: cst.BaseExpression) -> bool:
