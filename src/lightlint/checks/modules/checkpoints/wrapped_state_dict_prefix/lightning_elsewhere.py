@@ -18,6 +18,9 @@ from lightlint.facts.project.options import option_default
 if TYPE_CHECKING:
     from lightlint.facts.linked import Linked
 
+    # a class, with the facts of its file
+    Class = tuple[Linked, cst.ClassDef]
+
 _OF_LIGHTNING = ".ckpt"
 _DEPTH = 4
 
@@ -36,16 +39,14 @@ class LightningElsewhere:
         origin = self._facts.values.constructor(model)
         if keys != ("state_dict",) or path is None or origin is None or not self._is_of_lightning(path.value):
             return None
-        found = self._facts.of_class(origin.name)
-        if found is None or LightningCheckpoints(self._facts).changes_keys(load):
+        found, here = self._facts.of_class(origin.name), LightningCheckpoints(self._facts)
+        if found is None or here.changes_keys(load):
             return None
-        room, network = found
-        held = LightningCheckpoints(room).names_of_state(network)
-        holders = [self._holder(each, network.name.value, held) for each in self._training_files() if held]
-        known = [each for each in holders if each is not None]
-        wrapped = known[0] if known and len(set(known)) == 1 else None
-        spelt = wrapped is not None and LightningCheckpoints(self._facts).spells(wrapped.attribute)
-        return None if spelt else wrapped
+        held = LightningCheckpoints(found[0]).names_of_state(found[1])
+        holders = [self._holder(each, found, held) for each in self._training_files()] if held else []
+        known = {each for each in holders if each is not None}
+        wrapped = known.pop() if len(known) == 1 else None
+        return wrapped if wrapped is not None and not here.spells(wrapped.attribute) else None
 
     def _training_files(self) -> list[Linked]:
         project, here = self._facts.project, self._facts.path
@@ -53,9 +54,9 @@ class LightningElsewhere:
         linked = [self._facts.other(each) for each in found]
         return [each for each in linked if each is not None]
 
-    def _holder(self, other: Linked, network: str, held: frozenset[str] | None) -> Wrapped | None:
+    def _holder(self, other: Linked, network: Class, held: frozenset[str]) -> Wrapped | None:
         """The LightningModule of a file that holds a network under a name with which no key of that network begins."""
-        if held is None or any(other.names.call(each) == SAVE for each in other.tree.all(cst.Call)):
+        if any(other.names.call(each) == SAVE for each in other.tree.all(cst.Call)):
             return None  # what it saves itself may have other keys
         checkpoints = LightningCheckpoints(other)
         for node in other.tree.all(cst.ClassDef):
@@ -64,16 +65,9 @@ class LightningElsewhere:
             holding = checkpoints.names_of_state(node)
             for name in sorted(holding - held) if holding is not None and not holding & held else ():
                 values = other.classes.attribute_values(node, name)
-                if values and all(self._makes(other, value, network) for value in values):
-                    return Wrapped(node.name.value, name, network)
+                if values and all(_makes(other, value, network) for value in values):
+                    return Wrapped(node.name.value, name, network[1].name.value)
         return None
-
-    def _makes(self, other: Linked, value: cst.BaseExpression, network: str) -> bool:
-        origin = other.values.constructor(value)
-        found = other.of_class(origin.name) if origin is not None else None
-        mine = self._facts.of_class(origin.name) if origin is not None else None
-        same = found is not None and mine is not None and found[0].path == mine[0].path
-        return found is not None and same and found[1].name.value == network
 
     def _is_of_lightning(self, path: cst.BaseExpression) -> bool:
         """Whether all that is known of a path ends as Lightning's checkpoints do, and something is known."""
@@ -102,3 +96,10 @@ class LightningElsewhere:
         calls = self._facts.hooks.calls_of.get(function, ())
         given = [self._facts.values.given(function, call, only.name) for call in calls]
         return [each for value in given for each in (self._texts(value, depth + 1) if value is not None else [None])]
+
+
+def _makes(other: Linked, value: cst.BaseExpression, network: Class) -> bool:
+    """Whether a value in another file is an object of a class."""
+    origin = other.values.constructor(value)
+    found = other.of_class(origin.name) if origin is not None else None
+    return found is not None and (found[0].path, found[1].name.value) == (network[0].path, network[1].name.value)
