@@ -13,11 +13,14 @@ from lightlint.engine.events import (
     BatchDrawn,
     Called,
     CalledUnknown,
+    Cleared,
+    Clipped,
     Collective,
     Configured,
     E,
     Event,
     GroupStarted,
+    Stepped,
     Summed,
     TensorMoved,
     Where,
@@ -379,6 +382,24 @@ def is_held(whole: Value | None, part: Value, depth: int = 0) -> bool:
 
 
 _DEEPEST = 4
+
+
+def gradient_used(
+    path: Path, parameters: Iterable[Tensor], time: int, by: tuple[type[Stepped | Clipped], ...] = (Stepped,)
+) -> bool | None:
+    """Whether a gradient that one of some parameters has at a time is used, as by an optimizer that steps; False where all are
+    cleared before, None where neither comes."""
+    left = {*parameters}
+    for event in path.events:
+        if event.time <= time:
+            continue
+        if isinstance(event, Cleared):
+            left.difference_update(event.parameters)
+            if not left:
+                return False
+        elif isinstance(event, by) and not left.isdisjoint(event.parameters):
+            return True
+    return None
 
 
 def over_old_sum(path: Path, event: Backward) -> bool:

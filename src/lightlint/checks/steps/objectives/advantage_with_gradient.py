@@ -4,14 +4,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Backward, Cleared, Stepped
+from lightlint.engine.events import Backward
+from lightlint.explore.questions.queries import gradient_used
 from lightlint.explore.questions.sums import summands
 from lightlint.models.tensors import PREDICTED
 from lightlint.values.core import CHANCES, Constant, Value
 from lightlint.values.training import Tensor
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.explore.rehearsals import Entry
 
 _DEPTH = 12
 
@@ -23,7 +24,7 @@ class AdvantageWithGradient(Check):
             for event in path.of(Backward):
                 for product, values in _weighed(event.loss):
                     critic = {each for value in values for each in value.parameters if each.requires_grad}
-                    if any(_is_used(path, event, each) for each in critic):
+                    if gradient_used(path, critic, event.time):
                         message = "the loss of the policy has the critic's gradient in it, too: it moves what the critic says by how likely the actions were, whatever they brought"
                         yield Fault(product.site or event.site, message, None, (event.site,))
 
@@ -62,10 +63,3 @@ def _answers(value: Value) -> list[Tensor]:
     held = (value, *value.stacked) if isinstance(value, Tensor) else ()
     tensors = [each for each in held if isinstance(each, Tensor) and each.answer and not each.escaped]
     return [each for each in tensors if each.requires_grad]
-
-
-def _is_used(path: Path, event: Backward, parameter: Tensor) -> bool:
-    """Whether an optimizer steps with what a backward pass gave a parameter, before anybody clears it."""
-    steps = [each.time for each in path.of(Stepped) if each.time > event.time and parameter in each.parameters]
-    clears = [each.time for each in path.of(Cleared) if each.time > event.time and parameter in each.parameters]
-    return bool(steps) and (not clears or min(steps) < min(clears))

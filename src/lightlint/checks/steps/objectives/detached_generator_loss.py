@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Cleared, Clipped, Stepped
-from lightlint.explore.questions.queries import in_function_of, in_sight, sure
+from lightlint.explore.questions.queries import gradient_used, in_function_of, in_sight, sure
 from lightlint.values.core import Site, Value
 from lightlint.values.training import Module, Tensor
 
@@ -65,22 +65,10 @@ def _dead_terms(path: Path) -> Iterator[tuple[Backward, Tensor]]:
             cut = any(each.how == "detach" and each.parameters & own for each in term.cuts)
             reached = term.parameters
             dead = cut and reached and not reached & own and not term.mixed
-            if dead and in_sight([term, *_owners({*reached})]) and _is_cleared(path, set(reached), step.time):
+            if not dead or not in_sight([term, *_owners({*reached})]):
+                continue
+            if gradient_used(path, reached, step.time, (Stepped, Clipped)) is False:
                 yield event, term
-
-
-def _is_cleared(path: Path, parameters: set[Tensor], time: int) -> bool:
-    """Whether all gradients of parameters are cleared behind a time, before any of them is used."""
-    for event in path.events:
-        if event.time <= time or not isinstance(event, (Cleared, Stepped, Clipped)):
-            continue
-        if isinstance(event, Cleared):
-            parameters = parameters - set(event.parameters)
-        elif parameters & set(event.parameters):
-            return False
-        if not parameters:
-            return True
-    return False
 
 
 def _terms(loss: Value, depth: int = 0) -> Iterator[Tensor]:
