@@ -9,7 +9,7 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.checks.modules.autograd.discarded_tensor_result.drawn import TENSORS, Drawn
 from lightlint.checks.modules.autograd.discarded_tensor_result.fields import Fields
-from lightlint.checks.modules.autograd.discarded_tensor_result.moved_again import MovedAgain
+from lightlint.checks.modules.autograd.discarded_tensor_result.moved_again import MovedAgain, read_behind
 from lightlint.engine.events import Called, CalledUnknown, Forward, LossComputed, ResultDropped
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.objects.type_tests import is_told
@@ -114,15 +114,8 @@ class DiscardedTensorResult(Check):
 
     def _is_read_later(self, assign: cst.Assign | cst.Expr, target: cst.Name) -> bool:
         """Whether something may read the name as the assignment, or a statement, leaves it."""
-        owner = self.tree.owner(assign)
-        uses = [each for each in self.tree.within(owner, cst.Name) if each.value == target.value and each is not target]
-        bound = [each.site for each in self.names.bindings.lookup(target) if each.site is not target]
-        flow = self.facts.flow(owner)
-        return any(
-            self.tree.owner(each) is not owner or flow.reaches(assign, [each], avoiding=bound)
-            for each in uses
-            if each not in bound and not self.tree.contains(assign.value, each)
-        )
+        read = read_behind(self.facts, assign, target)
+        return read is None or bool(read)
 
     def _put_back(self, drawn: Drawn, binding: Binding, target: cst.Name) -> Repair | None:
         """The moved value put where it came from, where the loop has the key."""

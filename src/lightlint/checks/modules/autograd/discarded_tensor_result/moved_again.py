@@ -13,25 +13,27 @@ _PLACING = {"to", "cuda"}
 _DESCRIBING = {"shape", "size", "dtype", "ndim", "dim", "numel"}
 
 
+def read_behind(facts: FileFacts, statement: cst.CSTNode, name: cst.Name) -> list[cst.Name] | None:
+    """What may read a name of a statement as it leaves it; None where a function inside may at any time."""
+    owner = facts.tree.owner(statement)
+    bound = [each.site for each in facts.names.bindings.lookup(name) if each.site is not name]
+    alike = (each for each in facts.tree.within(owner, cst.Name) if each.value == name.value and each not in bound)
+    uses = [each for each in alike if not facts.tree.contains(statement, each)]
+    if any(facts.tree.owner(each) is not owner for each in uses):
+        return None
+    flow = facts.flow(owner)
+    return [each for each in uses if flow.reaches(statement, [each], avoiding=bound)]
+
+
 class MovedAgain:
     """The later moves in one file."""
 
     def __init__(self, facts: FileFacts) -> None:
-        self._facts, self._tree, self._names = facts, facts.tree, facts.names
+        self._facts, self._tree = facts, facts.tree
 
     def is_moved_again(self, name: cst.Name, statement: cst.CSTNode) -> bool:
         """Whether all that may read a name as a statement leaves it moves it, and something does."""
-        owner = self._tree.owner(statement)
-        bound = [each.site for each in self._names.bindings.lookup(name)]
-        flow = self._facts.flow(owner)
-        uses = [
-            each
-            for each in self._tree.within(owner, cst.Name)
-            if each.value == name.value and each not in bound and not self._tree.contains(statement, each)
-        ]
-        if any(self._tree.owner(each) is not owner for each in uses):
-            return False
-        read = [each for each in uses if flow.reaches(statement, [each], avoiding=bound)]
+        read = read_behind(self._facts, statement, name) or ()
         told = [self._is_moved(each) for each in read if not self._is_described(each)]
         return bool(told) and all(told)
 
