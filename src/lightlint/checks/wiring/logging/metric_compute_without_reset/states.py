@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import TYPE_CHECKING
 
 import libcst as cst
+
+from lightlint.facts.code.bindings import unpacked
 
 if TYPE_CHECKING:
     from lightlint.facts.file import FileFacts
@@ -26,22 +29,17 @@ class Carrying:
         if any(self._names.call(each) in _BY_NAME for each in self._tree.within(method, cst.Call)):
             return True  # the states are named somewhere else
         states = [each for each in self._tree.within(method, cst.Attribute) if self._classes.is_self(each.value)]
-        stored = {each.attr.value for each in states if self._is_overwritten(each)}
-        read = {each.attr.value for each in states if not self._is_overwritten(each)}
-        return bool(stored & read) or any(map(self._grows, states))
+        assigns = self._tree.within(method, cst.AssignTarget, cst.AnnAssign)
+        targets = {target for each in assigns for target, _, _ in unpacked(each.target, None)}
+        stored = {each.attr.value for each in states if each in targets}
+        read = {each.attr.value for each in states if each not in targets}
+        return bool(stored & read) or any(self._grows(each, targets) for each in states)
 
-    def _is_overwritten(self, state: cst.CSTNode) -> bool:
-        """Whether a state is the target of an assignment, alone or among others."""
-        above = self._tree.parent(state)
-        if isinstance(above, (cst.Element, cst.Tuple)):
-            return self._is_overwritten(above)
-        return isinstance(above, cst.AssignTarget) or (isinstance(above, cst.AnnAssign) and above.target is state)
-
-    def _grows(self, state: cst.CSTNode) -> bool:
+    def _grows(self, state: cst.CSTNode, targets: Set[cst.CSTNode]) -> bool:
         """Whether a state is added to where it is: `self.hits += n`, `self.rows.append(row)`, `self.counts[k] = n`."""
         above = self._tree.parent(state)
         if isinstance(above, cst.Subscript) and above.value is state:
-            return self._is_overwritten(above) or self._grows(above)
+            return above in targets or self._grows(above, targets)
         if isinstance(above, cst.Attribute):
             return above.attr.value in _ADDING or above.attr.value.endswith("_")
         if isinstance(above, cst.Call):
