@@ -299,6 +299,14 @@ def test_no_files_for_all_are_ignored_says_so(project: Path) -> None:
     assert "sub/.gitignore leaves out 1," in lightlint("sub", cwd=project).stderr.replace(os.sep, "/")
 
 
+def test_no_files_for_all_are_ignored_further_up_says_so_without_a_repository(tmp_path: Path) -> None:
+    (tmp_path / "sub/inner").mkdir(parents=True)
+    (tmp_path / "sub/inner/x.py").write_text("import torch\n")
+    (tmp_path / ".gitignore").write_text("*.py\n")
+    says = "no Python files found under .: .gitignore leaves out 1, which `--no-respect-gitignore` takes in"
+    assert lightlint(".", cwd=tmp_path).stderr == f"lightlint: {says}\n"
+
+
 def test_a_missing_path_does_not_hide_the_findings_of_others(project: Path) -> None:
     ran = lightlint("gone.py", "train.py", "--exit-zero", cwd=project)
     assert ran.returncode == 2

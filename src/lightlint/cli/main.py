@@ -161,16 +161,17 @@ def _paths(arguments: Sequence[str], options: Namespace, settings: Settings) -> 
 def _nothing_found(paths: Sequence[str], settings: Settings) -> str:
     """What a run over no files says: git may ignore what it keeps all the same."""
     from lightlint.pipeline.run import files_of
-    from lightlint.sources.discover import ignore_file_of
 
-    said = f"no Python files found under {', '.join(paths)}"
-    if not settings.respect_gitignore or files_of(paths, settings)[0]:  # another shard's
+    said, ignored = f"no Python files found under {', '.join(paths)}", dict[str, str]()
+    if files_of(paths, settings, ignored)[0] or not ignored:  # another shard's, or nothing is ignored
         return said
     left_out, _ = files_of(paths, replace(settings, respect_gitignore=False))
-    ignoring = ignore_file_of(left_out[0]) if left_out else None
-    if ignoring is None:
+    ignoring = [file for path, file in ignored.items() if left_out and left_out[0].is_relative_to(path)]
+    if not ignoring:
         return said
-    return f"{said}: {ignoring} leaves out {len(left_out)}, which `--no-respect-gitignore` takes in"
+    shown = os.path.relpath(ignoring[0])
+    shown = ignoring[0] if shown.startswith(os.pardir) else shown
+    return f"{said}: {shown} leaves out {len(left_out)}, which `--no-respect-gitignore` takes in"
 
 
 def _cache(options: Namespace, settings: Settings) -> Cache | None:

@@ -36,14 +36,17 @@ class Shard:
 WHOLE = Shard(1, 1)
 
 
-def files_of(paths: Sequence[str], settings: Settings) -> tuple[list[Path], Result]:
-    """The files that a run over paths looks at, and what of the paths is not there."""
+def files_of(
+    paths: Sequence[str], settings: Settings, ignored: dict[str, str] | None = None
+) -> tuple[list[Path], Result]:
+    """The files that a run over paths looks at, and what of the paths is not there; `ignored` as `discover` takes it."""
     files, missing = discover(
         paths,
         exclude=settings.exclude,
         respect_gitignore=settings.respect_gitignore,
         force_exclude=settings.force_exclude,
         root=settings.file.parent if settings.file else None,
+        ignored=ignored,
     )
     return files, Result(problems=tuple(Problem(each.filename, each.message) for each in missing))
 

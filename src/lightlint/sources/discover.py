@@ -29,9 +29,9 @@ class Problem:
     message: str
 
 
-# The ignore files that govern a directory, the nearest first, each with the number of bytes of an absolute path
-# to skip for one relative to it.
-_Ignores = tuple[tuple[int, GitIgnore], ...]
+# The ignore files that govern a directory, the nearest first, each with its path and the number of bytes of an absolute path
+# to skip for one relative to the directory it is in.
+_Ignores = tuple[tuple[str, int, GitIgnore], ...]
 
 
 def discover(
@@ -42,6 +42,7 @@ def discover(
     respect_gitignore: bool = True,
     force_exclude: bool = False,
     root: str | Path | None = None,
+    ignored: dict[str, str] | None = None,
 ) -> tuple[list[Path], list[Problem]]:
     """Find the files to lint, each once, in the order of `paths` and by name inside a directory.
 
@@ -57,6 +58,7 @@ def discover(
         force_exclude: whether `exclude` counts for paths that are named, too, and for the directories they are in,
             save those that `root` is in.
         root: where globs with a `/` start; the working directory if None.
+        ignored: where to note the file whose patterns have git ignore a file or directory, by the path that this would be found by.
 
     Raises:
         ValueError: a glob's brackets or braces do not pair.
@@ -71,7 +73,7 @@ def discover(
             continue
         if os.path.isdir(path):
             ignores = _above(os.path.abspath(path)) if respect_gitignore else None
-            found += _walk(path, excluded, ignores, problems)
+            found += _walk(path, excluded, ignores, problems, {} if ignored is None else ignored)
         elif os.path.lexists(path):
             found.append(path)
         else:
@@ -98,7 +100,11 @@ def _lineage(path: str) -> list[str]:
 
 
 def _walk(
-    folder: str, excluded: Callable[[str], bool], ignores: _Ignores | None, problems: list[Problem]
+    folder: str,
+    excluded: Callable[[str], bool],
+    ignores: _Ignores | None,
+    problems: list[Problem],
+    ignored: dict[str, str],
 ) -> Iterator[str]:
     """Paths under a directory, depth first by name; `ignores` is None where git's patterns do not count."""
     here = os.path.abspath(folder)
@@ -116,12 +122,15 @@ def _walk(
         is_directory = entry.is_dir(follow_symlinks=False)
         if not is_directory and not (entry.name.endswith(_SUFFIXES) and _is_file(entry)):
             continue
-        if excluded(path) or (ignores is not None and _ignored(ignores, path, is_directory)):
+        if excluded(path):
             continue
-        if not is_directory:
+        ignoring = _ignoring(ignores, path, is_directory) if ignores is not None else None
+        if ignoring is not None:
+            ignored[os.path.join(folder, entry.name)] = ignoring
+        elif not is_directory:
             yield os.path.join(folder, entry.name)
         elif entry.name != ".git" and not _is_environment(path):
-            yield from _walk(os.path.join(folder, entry.name), excluded, ignores, problems)
+            yield from _walk(os.path.join(folder, entry.name), excluded, ignores, problems, ignored)
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:
@@ -146,10 +155,11 @@ def _joined(ignores: _Ignores, folder: str) -> _Ignores:
     """`ignores` with a directory's own; a repository's root starts anew."""
     found = [] if _is_repository(folder) else list(ignores)
     for name in (os.path.join(".git", "info", "exclude"), ".gitignore"):
-        looked(os.path.join(folder, name))
+        path = os.path.join(folder, name)
+        looked(path)
         try:
-            with open(os.path.join(folder, name), "rb") as file:
-                found.insert(0, (len(os.fsencode(folder).rstrip(b"/")) + 1, parse_gitignore(file.read())))
+            with open(path, "rb") as file:
+                found.insert(0, (path, len(os.fsencode(folder).rstrip(b"/")) + 1, parse_gitignore(file.read())))
         except OSError:
             continue
     return tuple(found)
@@ -162,35 +172,11 @@ def _is_repository(folder: str) -> bool:
     return os.path.lexists(mark)
 
 
-def _ignored(ignores: _Ignores, path: str, is_directory: bool) -> bool:
+def _ignoring(ignores: _Ignores, path: str, is_directory: bool) -> str | None:
+    """The file whose patterns have git ignore a path."""
     encoded = os.fsencode(path.replace(os.sep, "/"))
-    verdicts = (patterns.verdict(encoded[skip:], is_directory) for skip, patterns in ignores)
-    return next((verdict for verdict in verdicts if verdict is not None), False)
-
-
-def ignore_file_of(path: str | Path) -> str | None:
-    """The file whose patterns have git ignore a path, or a directory it is in; None where none does."""
-    lineage = _lineage(os.path.abspath(path))
-    count = next((number for number, each in enumerate(lineage) if _is_repository(each)), 1) + 1
-    for number, each in enumerate(lineage[: count - 1]):
-        for folder in lineage[number + 1 : count]:
-            for name in (".gitignore", os.path.join(".git", "info", "exclude")):
-                verdict = _verdict_of(os.path.join(folder, name), each, folder)
-                if verdict:
-                    file = os.path.join(folder, name)
-                    return file if os.path.relpath(file).startswith(os.pardir) else os.path.relpath(file)
-                if verdict is False:
-                    break
-    return None
-
-
-def _verdict_of(file: str, path: str, folder: str) -> bool | None:
-    try:
-        with open(file, "rb") as opened:
-            patterns = parse_gitignore(opened.read())
-    except OSError:
-        return None
-    return patterns.verdict(os.fsencode(os.path.relpath(path, folder).replace(os.sep, "/")), os.path.isdir(path))
+    verdicts = ((file, patterns.verdict(encoded[skip:], is_directory)) for file, skip, patterns in ignores)
+    return next((file if verdict else None for file, verdict in verdicts if verdict is not None), None)
 
 
 def _is_environment(path: str) -> bool:
