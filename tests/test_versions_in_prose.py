@@ -345,6 +345,17 @@ def test_what_a_run_noted_is_called_so(tmp_path: Path, monkeypatch, capsys):
     assert said in capsys.readouterr().out
 
 
+def test_what_a_project_of_a_tracker_pins_is_its_own(tmp_path: Path, monkeypatch, capsys):
+    root = tmp_path / "wandb"
+    (root / ".git").mkdir(parents=True)
+    (root / "requirements.txt").write_text("torch==1.6.0\n")
+    (root / "train.py").write_text(OLD_CODE)
+    monkeypatch.chdir(root)
+    forget_versions()
+    assert run_command(["--show-settings", "train.py"]) == 0
+    assert "    from requirements.txt:1: torch==1.6.0, what the project declares\n" in capsys.readouterr().out
+
+
 def test_old_code_beside_a_readme_is_clean(tmp_path: Path, monkeypatch, capsys):
     (tmp_path / ".git").mkdir()
     monkeypatch.chdir(tmp_path)

@@ -96,14 +96,9 @@ def _seen(package: str, path: Path, root: Path, lines: tuple[str, ...]) -> Itera
 def _told(pin: Pin, root: Path) -> str:
     version = pin.specifier if not pin.specifier[:1].isdigit() else f"=={pin.specifier}"
     where = " (a lock file)" if pin.locked else " (in some environments)" if pin.conditional else ""
-    source = "what the code is written for" if pin.of_code else _source(pin)
+    source = "what was installed when a run began" if pin.of_run else _SOURCES[pin.kind]
+    source = "what the code is written for" if pin.of_code else source
     return f"{place_of(pin, root)}: {pin.name}{version}, {source}{where}"
-
-
-def _source(pin: Pin) -> str:
-    """What tells a version: a folder of a run notes what was there when it began."""
-    noted = {"wandb", "mlruns"}.intersection(pin.file.parts)
-    return "what was installed when a run began" if noted else _SOURCES[pin.kind]
 
 
 def _range(target: Target) -> str:

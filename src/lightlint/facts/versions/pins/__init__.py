@@ -112,7 +112,7 @@ def pins_of_runs(top: Path) -> tuple[Pin, ...]:
         for folder in run_folders(top)
         for name in ("requirements.txt", "conda.yaml", "conda-environment.yaml")
     )
-    return tuple(dict.fromkeys(replace(pin, kind=Kind.PROSE) for file in noted for pin in _read(file)))
+    return tuple(dict.fromkeys(replace(pin, kind=Kind.PROSE, of_run=True) for file in noted for pin in _read(file)))
 
 
 @cache

@@ -74,7 +74,7 @@ class Pin:
     """A version constraint: which distribution, in which file and row (from 1).
 
     `locked` is the exact outcome of a resolver; `conditional` holds in some environments only; `of_code`: nobody states
-    it, but the code is written for it.
+    it, but the code is written for it; `of_run`: it was installed when a run was made.
     """
 
     name: str
@@ -85,6 +85,7 @@ class Pin:
     conditional: bool = False
     kind: Kind = Kind.DECLARED
     of_code: bool = False
+    of_run: bool = False
 
 
 def wheels_pins(file: Path, row: int, text: str, *, conditional: bool = False) -> Iterator[Pin]:
