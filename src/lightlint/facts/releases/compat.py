@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import libcst as cst
 
@@ -18,12 +17,9 @@ from lightlint.facts.versions.versions import Target, Version
 from lightlint.finding import Tier
 
 if TYPE_CHECKING:
-    from lightlint.facts.code.tree import Tree
     from lightlint.facts.linked import Linked
 
 _DEPTH = 3
-_KNOWN: WeakKeyDictionary[Tree, dict[tuple[int, int, str | None], bool]] = WeakKeyDictionary()
-"""The answers about nodes, which the events of a whole path ask again and again: of `is_for_older` by None."""
 _Asks = Callable[["Linked", cst.CSTNode, int], bool]
 # What is there on some machines only: `torch.cuda.is_available()`, `has_gpu`, `HAS_AMP`.
 _OF_MACHINES = r"(?!is_available$|.*(?:cuda|gpu|mps|tpu|xla|npu|bf16|amp)(?:_is)?_avail|_?has_(?:cuda|gpu|mps|npu|native_amp|amp|apex))"
@@ -41,6 +37,11 @@ _LACKS |= {"NotImplementedError", "Exception", "BaseException"}
 _UNRELATED = {"KeyboardInterrupt", "SystemExit", "StopIteration", "OSError", "IOError", "FileNotFoundError", "EOFError"}
 
 
+def _answers(_facts: Linked) -> dict[tuple[int, int, str | None], bool]:
+    """The answers about a file's nodes, which the events of a whole path ask again and again: of `is_for_older` by None."""
+    return {}
+
+
 def removal_tier(target: Target, removed: Version) -> Tier | None:
     """How bad it is to use what is gone since `removed`: None where the target still has it, a warning where part of it does."""
     if target.version < removed:
@@ -53,7 +54,7 @@ def is_versioned(facts: Linked, node: cst.CSTNode, depth: int = 0, raises: str =
 
     `raises`: the builtin exception that it raises where it fails; a handler of another expects something else.
     """
-    known = _KNOWN.setdefault(facts.tree, {})
+    known = facts.fact(_answers)
     key = (id(node), depth, raises)
     if key not in known:
         known[key] = _is_versioned(facts, node, depth, raises)
@@ -84,7 +85,7 @@ def is_for_older(facts: Linked, node: cst.CSTNode, depth: int = 0) -> bool:
     The test may stand around the code or leave before it; around the class or function, which then is not even defined;
     or around everything that uses these. A handler of a missing name counts as well.
     """
-    known = _KNOWN.setdefault(facts.tree, {})
+    known = facts.fact(_answers)
     key = (id(node), depth, None)
     if key not in known:
         known[key] = _is_for_older(facts, node, depth)

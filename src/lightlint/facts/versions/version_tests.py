@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 import libcst as cst
 
@@ -16,7 +15,6 @@ from lightlint.facts.code.names import UNKNOWN
 from lightlint.facts.ranks.comparisons import mirrored
 
 if TYPE_CHECKING:
-    from lightlint.facts.code.tree import Tree
     from lightlint.facts.linked import Linked
 
 _DEPTH = 4
@@ -34,8 +32,6 @@ _LOOKUPS = {"builtins.hasattr", "builtins.getattr"}
 _ASKS = re.compile("__version__|metadata|hasattr|getattr|signature|fields")
 _RISING = (cst.GreaterThan, cst.GreaterThanEqual)
 _FALLING = (cst.LessThan, cst.LessThanEqual)
-
-_spelled: WeakKeyDictionary[Tree, dict[str, list[cst.BaseExpression]]] = WeakKeyDictionary()
 
 
 class Leads(StrEnum):
@@ -173,21 +169,8 @@ class VersionTests:
 
     def _kept(self, flag: cst.Attribute) -> Sequence[cst.BaseExpression]:
         """What an attribute of an object or of a class of the file is set to, by its spelling: `STATE.OLD = ...`."""
-        found = _spelled.get(self.facts.tree)
-        if found is None:
-            found = _spelled[self.facts.tree] = self._by_spelling()
-        return found.get(self.facts.names.key(flag) or "", ())
-
-    def _by_spelling(self) -> dict[str, list[cst.BaseExpression]]:
-        """The values of all assignments of the file, by what they are given to."""
-        tree, names = self.facts.tree, self.facts.names
-        found: dict[str, list[cst.BaseExpression]] = {}
-        for assign in tree.all(cst.Assign):
-            room = tree.class_of(assign)
-            prefix = f"{room.name.value}." if room is not None and tree.owner(assign) is tree.owner(room) else ""
-            for spelled in {f"{prefix}{names.key(each.target)}" for each in assign.targets}:
-                found.setdefault(spelled, []).append(assign.value)
-        return found
+        spelled = self.facts.names.key(flag)
+        return self.facts.fact(_by_spelling).get(spelled, ()) if spelled else ()
 
     def _called(self, func: cst.CSTNode) -> Iterator[tuple[VersionTests, cst.FunctionDef]]:
         for tests, found in self._bindings(func) if isinstance(func, cst.Name) else ():
@@ -271,6 +254,18 @@ class VersionTests:
         """Whether a name is written out, or a setting's, which may be what newer versions have."""
         value = self.facts.names.constant(name)
         return isinstance(value, str) or (value is UNKNOWN and isinstance(name, cst.Attribute | cst.Subscript))
+
+
+def _by_spelling(facts: Linked) -> dict[str, list[cst.BaseExpression]]:
+    """The values of all assignments of a file, by what they are given to."""
+    tree, names = facts.tree, facts.names
+    found: dict[str, list[cst.BaseExpression]] = {}
+    for assign in tree.all(cst.Assign):
+        room = tree.class_of(assign)
+        prefix = f"{room.name.value}." if room is not None and tree.owner(assign) is tree.owner(room) else ""
+        for spelled in {f"{prefix}{names.key(each.target)}" for each in assign.targets}:
+            found.setdefault(spelled, []).append(assign.value)
+    return found
 
 
 def _is_version(name: str | None, node: cst.Attribute | cst.Name) -> bool:
