@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from lightlint.facts.data.settled import Settled
 from lightlint.facts.file import FileFacts
-from lightlint.facts.project.settled import Settled
 from lightlint.finding import Applicability, Finding, Fix, Tier
 from lightlint.fixes.code import Code
 from lightlint.fixes.draft import Draft, as_fix

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from lightlint.facts.data.starters import starts_training
 from lightlint.facts.project.project import Project, Question
 from lightlint.facts.project.roots import root_of
-from lightlint.facts.project.starters import starts_training
 from lightlint.sources.source import Source
 from lightlint.syntax import tree_of, walked
 from lightlint.text import TRAINS, words_of

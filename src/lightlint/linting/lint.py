@@ -86,7 +86,7 @@ def lint(
 
 def _starts_training(source: Source, projects: Projects) -> bool:
     """Whether other files meet what this one lacks."""
-    from lightlint.facts.project.starters import starts_training
+    from lightlint.facts.data.starters import starts_training
 
     path = Path(source.filename).absolute()
     return starts_training(projects.of(path), path, source.text)
