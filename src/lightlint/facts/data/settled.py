@@ -68,29 +68,25 @@ class Settled:
         for use in self._tree.all(cst.Name):
             if use.value != name or self._names.is_word(use):
                 continue
-            written = self._written(use, key)
-            if self._tree.owner(use) is self._tree.module:
-                value = written if written is not None else value
-            elif written is not None:
-                return UNKNOWN
+            for written in self._written(use, key):
+                if self._tree.owner(use) is not self._tree.module:
+                    return UNKNOWN
+                value = written
         return UNKNOWN if value is UNKNOWN or self._is_set_elsewhere(key) else value
 
-    def _written(self, use: cst.Name, key: str) -> object | None:
-        """What a use of the settings gives a key: None where it leaves it as it is, unknown where it may be anything."""
+    def _written(self, use: cst.Name, key: str) -> tuple[object, ...]:
+        """What a use of the settings gives a key: nothing where it leaves it as it is, unknown where it may be anything."""
         above = self._tree.parent(use)
         if isinstance(above, cst.Subscript) and above.value is use:
-            other = self._item(above)[1]
+            other, target = self._item(above)[1], self._tree.parent(above)
             if not self._is_target(above) or (other is not UNKNOWN and other != key):
-                return None
-            target = self._tree.parent(above)
-            return (
-                self._given(self._tree.parent(target))
-                if isinstance(target, cst.AssignTarget) and other == key
-                else UNKNOWN
-            )
+                return ()
+            if isinstance(target, cst.AssignTarget) and other == key:
+                return (self._given(self._tree.parent(target)),)
+            return (UNKNOWN,)
         if isinstance(above, cst.Attribute):
-            return None if above.attr.value in _READING else UNKNOWN
-        return None if isinstance(above, _LOOKING) else UNKNOWN
+            return () if above.attr.value in _READING else (UNKNOWN,)
+        return () if isinstance(above, _LOOKING) else (UNKNOWN,)
 
     def _is_target(self, item: cst.CSTNode) -> bool:
         """Whether an item is given a value or deleted, alone or among others."""
@@ -102,8 +98,9 @@ class Settled:
         return isinstance(above, (cst.AssignTarget, cst.Del, cst.AsName))
 
     def _given(self, assign: cst.CSTNode | None) -> object:
-        once = isinstance(assign, cst.Assign) and not self._facts.conditions(assign) and not self._tree.loops(assign)
-        return self._names.constant(assign.value) if once and isinstance(assign, cst.Assign) else UNKNOWN
+        if not isinstance(assign, cst.Assign) or self._facts.conditions(assign) or self._tree.loops(assign):
+            return UNKNOWN
+        return self._names.constant(assign.value)
 
     def _is_set_elsewhere(self, key: str) -> bool:
         """Whether a file that this one imports may give the key another value."""
