@@ -63,13 +63,13 @@ def _is_script_of_two(text: str, path: Path) -> bool:
 def _is_below(end: Version, path: Path, *, is_statement: bool) -> bool:
     root = root_of(path.parent)
     python = settled("python", places_in(path.parent, root))
-    if python is not None and python.range.upper is not None:
-        return python.range.upper <= end
-    if python is not None and (is_statement or (python.range.lower is not None and python.range.lower >= end)):
-        return False
-    if is_statement:  # all of the file is Python 2, and nothing says that it is to run on 3
-        return True
-    if python is None and _is_for_two(root):
+    if python is not None:
+        lower, upper = python.range.lower, python.range.upper
+        if upper is not None:
+            return upper <= end
+        if is_statement or (lower is not None and lower >= end):
+            return False
+    elif is_statement or _is_for_two(root):  # nothing says that what is all Python 2 is to run on 3
         return True
     torch = target_of("torch", path, root)
     return torch.source.startswith("pin") and not torch.may_be_at_least(_TORCH_FOR_NEWER)
