@@ -57,17 +57,14 @@ def note_in_place(machine: Machine, tensor: Tensor, name: str, given: Arguments,
 def note_filled(found: Value, name: str, given: Arguments) -> None:
     """A copy with zeros in places: `masked_fill`, `index_fill`, `where` of a tensor and zero."""
     filling = name in ("masked_fill", "index_fill")
-    held = given.positional[:1] if filling else given.positional[1:]
+    if not (filling or name == "where") or not isinstance(found, Tensor):
+        return
+    held, chosen = given.positional[:1], given.positional[1:2]
+    if not filling:
+        held, chosen = given.positional[1:], held
     others = [each for each in held if isinstance(each, Tensor) and not _is_zero(each)]
-    zeros = [each for each in (*given.positional[1:], *given.keywords.values()) if _is_zero(each)]
-    chosen = given.positional[1 if filling else 0 :][:1]
-    if (
-        isinstance(found, Tensor)
-        and (filling or name == "where")
-        and len(others) == 1
-        and zeros
-        and not _by_gradients(*chosen)
-    ):
+    zeros = any(_is_zero(each) for each in (*given.positional[1:], *given.keywords.values()))
+    if len(others) == 1 and zeros and not _by_gradients(*chosen):
         found.taken_from, found.cleared = others[0], True
 
 
