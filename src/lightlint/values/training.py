@@ -76,10 +76,10 @@ class Encoding:
 
     `pads`: it fills up short texts; `several`: it was given several texts; `side`: on which it pads, "" where that is left
     to the tokenizer. None for unknown. `traits`: those of the texts. `asked`: a test has asked what single tokens are, or which
-    of them are padding.
+    of them are padding. `rows`: the lists that it gave.
     """
 
-    __slots__ = ("asked", "given", "number", "pads", "several", "side", "site", "texts", "tokenizer", "traits")
+    __slots__ = ("asked", "given", "number", "pads", "rows", "several", "side", "site", "texts", "tokenizer", "traits")
 
     def __init__(self, site: Site, tokenizer: Instance, texts: Value | None, given: dict[str, Value]) -> None:
         self.site, self.tokenizer, self.texts, self.given = site, tokenizer, texts, given
@@ -89,6 +89,7 @@ class Encoding:
         self.side: str | None = None
         self.traits: frozenset[str] = frozenset()
         self.asked = False
+        self.rows: tuple[Sequence, ...] = ()
 
 
 _MOST_VIEWS = 4

@@ -128,6 +128,14 @@ class Encoded(Event):
 
 
 @dataclass(eq=False)
+class RowsMapped(Event):
+    """A function of the program made columns of the rows of a table: `result`, with what else `given` says."""
+
+    given: Arguments
+    result: Mapping
+
+
+@dataclass(eq=False)
 class Decoded(Event):
     """A tokenizer made texts of ids."""
 

@@ -6,7 +6,7 @@ import ast
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
-from lightlint.engine.events.huggingface import TextsScored
+from lightlint.engine.events.huggingface import RowsMapped, TextsScored
 from lightlint.engine.execution import LeaveLoop, NextTurn, Raised
 from lightlint.engine.machine import Machine
 from lightlint.frameworks.huggingface.values import is_own
@@ -173,6 +173,7 @@ def _mapped(machine: Machine, held: Instance, given: Arguments, node: ast.AST) -
     except (Raised, LeaveLoop, NextTurn):
         result = Unknown()
     if isinstance(result, Mapping):
+        machine.emit(RowsMapped(machine.where(node), given, result))
         made = Mapping({**row.items, **result.items}, more=True)
         made.said = row.places() | result.places()
         found.attributes["#row"] = made

@@ -193,7 +193,7 @@ def _listed(encoding: Encoding) -> Mapping:
     found = Mapping({"input_ids": ids, "attention_mask": mask}, more=True)
     if "text_target" in encoding.given and encoding.given["text_target"] is not encoding.texts:
         found.items["labels"] = Sequence([_token(encoding, "token")], more=True)
-    found.encoding = encoding
+    found.encoding, encoding.rows = encoding, (ids, mask)
     return found
 
 
