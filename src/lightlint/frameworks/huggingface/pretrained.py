@@ -10,11 +10,11 @@ from lightlint.engine.events import Halved
 from lightlint.engine.events.huggingface import EmbeddingsResized, Generated, Merged
 from lightlint.engine.machine import Machine
 from lightlint.frameworks.huggingface.tokenizers import tokenizer
-from lightlint.frameworks.huggingface.values import dtype_of, is_quantized
+from lightlint.frameworks.huggingface.values import dtype_of, is_quantized, name_of
 from lightlint.models.names.huggingface import QUANTIZATION
 from lightlint.models.registry import methods, of_pretrained, package
 from lightlint.models.training import modules
-from lightlint.values.core import NONE, Constant, Library, NoneOf, Unknown, Value, text_of
+from lightlint.values.core import NONE, Constant, Library, NoneOf, Unknown, Value, is_constant, text_of
 from lightlint.values.training import Module
 
 _TOKENIZERS = re.compile(r"Tokenizer(?:Fast)?$|Processor$")
@@ -60,6 +60,29 @@ def model(machine: Machine, path: str, how: str, given: Arguments, node: ast.AST
         asked_at = (keyword, site if site[0] == where.site[0] else where.site)
         machine.emit(Halved(where, made, made.parameters(), asked_at))
     return made
+
+
+# checkpoints whose configuration has dropout, and classes whose configuration has it by default
+_WITH_DROPOUT = re.compile(
+    r"(?:[\w.-]+/)?(?:(?:distil|xlm-|code|legal-)?(?:bert|roberta)-(?:base|large)|electra-(?:small|base|large)-|(?:distil)?gpt2\b|"
+    r"(?:flan-|m|code)?t5-(?:small|base|large|v1_1)|m?bart-(?:base|large)|deberta-(?:base|large|v3-)|opt-\d|wav2vec2-base|mpnet-base)"
+)
+_OF_DROPOUT = re.compile(
+    r"(?:Bert|Roberta|XLMRoberta|DistilBert|Electra|GPT2|T5|MT5|Bart|MBart|Deberta|DebertaV2|Longformer|MPNet|Wav2Vec2|Hubert)"
+    r"(?:Model|For[A-Z]|LMHead|DoubleHeads|Encoder)"
+)
+
+
+def surely_drops(model: Module) -> bool:
+    """Whether a model that was loaded surely drops something when it is trained: an argument says so, its name or its class."""
+    owner, _, _ = model.cls.path.partition(".") if isinstance(model.cls, Library) else ("", "", "")
+    if owner != "transformers" or model.open_arguments:
+        return False
+    rates = [value for name, value in model.arguments.items() if "drop" in name]
+    if rates or "config" in model.arguments:
+        return bool(rates) and not any(is_constant(each, 0, 0.0) for each in rates)
+    name = name_of(model)
+    return bool(_WITH_DROPOUT.match(name or "") or _OF_DROPOUT.match(model.name))
 
 
 @of_pretrained(

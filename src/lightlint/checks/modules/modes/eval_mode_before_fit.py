@@ -7,21 +7,15 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.engine.events import Backward, Called, FitStarted, ModeSet, Stepped
+from lightlint.engine.events import Backward, FitStarted, ModeSet, Stepped
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import insert_after, insert_before
-from lightlint.values.core import is_constant, text_of
-from lightlint.values.training import Module
+from lightlint.frameworks.huggingface.pretrained import surely_drops
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.training import Module
 
-# checkpoints whose configuration has dropout
-_WITH_DROPOUT = re.compile(
-    r"(?:google-bert/|distilbert/|FacebookAI/|google/|openai-community/|google-t5/|microsoft/|facebook/)?"
-    r"(?:(?:distil|xlm-)?(?:bert|roberta)-(?:base|large)|electra-(?:small|base|large)-|gpt2|t5-(?:small|base|large)|"
-    r"bart-(?:base|large)|deberta-(?:base|large|v3-))"
-)
 # what may set the mode, or leave the model as it is, in a callback or a file that uses the module
 _TOUCHES = re.compile(r"\.train\(|def train\b|requires_grad|[Ff]reez|Finetuning|get_peft_model|\.training\b")
 
@@ -66,20 +60,8 @@ _PRETRAINED = "`from_pretrained` gives this in eval mode, and `fit` trains it li
 
 def _is_trained(path: Path, part: Module, fit: FitStarted) -> bool:
     """Whether a part that surely has dropout is trained by a fit in the eval mode that `from_pretrained` gave it."""
-    made = [event for event in path.of(Called) if event.site == part.site and _drops(event)]
-    if not made or any(part in event.module.modules() for event in path.of(ModeSet)):
+    if not surely_drops(part) or any(part in event.module.modules() for event in path.of(ModeSet)):
         return False
     reached = {each for event in path.of(Backward) if event.time > fit.time for each in event.parameters}
     stepped = {each for event in path.of(Stepped) for each in event.parameters}
     return not reached.isdisjoint(stepped.intersection(part.parameters()))
-
-
-def _drops(call: Called) -> bool:
-    """Whether a model of Transformers surely drops something when it is trained: an argument says so, or its name."""
-    if not call.path.startswith("transformers.") or call.name != "from_pretrained":
-        return False
-    rates = [value for name, value in call.given.keywords.items() if "drop" in name]
-    if rates:
-        return not any(is_constant(each, 0, 0.0) for each in rates)
-    name = text_of(call.argument("", 0)) or ""
-    return call.given.exact and _WITH_DROPOUT.match(name) is not None
