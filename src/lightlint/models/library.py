@@ -241,6 +241,8 @@ class LibraryModels:
                 machine.emit(Emptied(machine.where(node), value))
                 value.more = True
             else:
+                if value.more and value.items and not any(each is new for each in value.items):
+                    value.items.append(new)  # a place among those that are not shown
                 value.more = True
         elif isinstance(value, Module):
             _set_part(machine, value, index, new, node)
