@@ -96,7 +96,7 @@ def _left_alone(path: Path, other: Path) -> Iterator[Fault]:
                 yield Fault.at(event, _ALONE if event.where.depends_on("rank") else _FLAG)
     for looped in path.of(Looped) if not path.raised else ():  # an exception is no decision: it ends the program
         loop = looped.loop.site
-        tested = isinstance(looped.loop.node, ast.While)  # a `for` without a way out ends by its count, or with its data
+        tested = isinstance(looped.loop.node, ast.While)  # a `for` left by nothing ends by its count
         ended = tested and 0 < _turns(path, loop) < _turns(other, loop)
         if ended and loop not in told and _goes_on(other, loop):
             yield Fault.at(looped, _FLAG)
