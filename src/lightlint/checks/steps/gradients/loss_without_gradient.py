@@ -9,12 +9,13 @@ from lightlint.explore.questions.queries import in_sight
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
+    from lightlint.values.training import Tensor
 
 
 class LossWithoutGradient(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Passes that reach no parameter, over what hangs on indices and comparisons of what an optimizer trains."""
-        reaching = {each.site for each in entry.of(Backward) if any(held.parameter for held in each.parameters)}
+        reaching = {each.site for each in entry.of(Backward) if any(map(_may_train, each.parameters))}
         for path in entry.paths:
             trained = {each for step in path.of(Stepped) if not step.optimizer.escaped for each in step.parameters}
             for event in path.of(Backward):
@@ -27,6 +28,12 @@ class LossWithoutGradient(Check):
                     what = "a comparison" if cut.how == "comparison" else f"`{cut.how}`"
                     message = f"the loss hangs on {what} alone, through which no gradient passes: no parameter gets one"
                     yield Fault.at(event, message, cut.site)
+
+
+def _may_train(reached: Tensor) -> bool:
+    """Whether a gradient is of use to a tensor: a parameter, or a leaf made of nothing that lost its graph. Indices that are told
+    to take one are no such leaf."""
+    return reached.parameter or not reached.cuts
 
 
 _DISCRETE = frozenset(

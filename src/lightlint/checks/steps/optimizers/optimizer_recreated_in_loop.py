@@ -28,7 +28,7 @@ class OptimizerRecreatedInLoop(Check):
                 optimizer = event.optimizer
                 before = next((made[key] for each in optimizer.parameters if (key := (event.site, each)) in made), None)
                 made.update({(event.site, each): optimizer for each in optimizer.parameters})
-                if before is None or not before.steps or not event.where.turns or _is_told(event):
+                if before is None or not event.where.turns or _is_told(event) or not _has_stepped(path, before, event):
                     continue
                 if not _goes_on(path, event, before) or _is_begun_anew(path, event, before):
                     continue
@@ -43,6 +43,11 @@ class OptimizerRecreatedInLoop(Check):
                 f"a new `{event.optimizer.name}` in each {what} over a model that stays: what it has averaged is lost each time",
                 tier=Tier.NOTE if event.optimizer in scheduled else None,
             )
+
+
+def _has_stepped(path: Path, before: Optimizer, event: OptimizerMade) -> bool:
+    """Whether one has something to lose when the next is made: several made in a row, one for each of many, have not."""
+    return any(step.optimizer is before and step.time < event.time for step in path.of(Stepped))
 
 
 def _is_told(event: OptimizerMade) -> bool:
