@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lightlint.engine.arguments import Arguments, of_partial
 from lightlint.values.core import Bound, Class, Function, Library, Partial, Value
-from lightlint.values.training import Instance
+from lightlint.values.training import Instance, Module
 
 _SILENT = frozenset(["builtins.object", "torch.nn.Module", "torch.utils.data.Dataset"])
 """Bases that leave it to a class what its objects are made of."""
@@ -20,8 +20,24 @@ def refuses(function: Value, given: Arguments) -> bool:
         return of_one_line and _misfits(function.function, given, 1)
     if isinstance(function, Function):
         return _misfits(function, given, 0)
+    if isinstance(function, Module):
+        return _is_refused_by_forward(function, given)
     init = function.find("__init__") if isinstance(function, Class) and _is_plain(function) else None
     return isinstance(init, Function) and _misfits(init, given, 1)
+
+
+def _is_refused_by_forward(module: Module, given: Arguments) -> bool:
+    """Whether a module's own `forward`, which gets what the module is called with, does not take it."""
+    cls = module.cls
+    if (
+        not isinstance(cls, Class)
+        or not _is_one_line(cls)
+        or cls.find("__call__") is not None
+        or "forward" in module.attributes
+    ):
+        return False
+    forward = cls.find("forward")
+    return isinstance(forward, Function) and _misfits(forward, given, 1)
 
 
 def _is_plain(cls: Class) -> bool:

@@ -13,6 +13,7 @@ from lightlint.engine.events import (
 from lightlint.engine.events.huggingface import TokenCompared
 from lightlint.engine.machine import Machine
 from lightlint.models.numbers import angles, gradients, halves
+from lightlint.models.numbers.sums import summands
 from lightlint.models.sequences import masks
 from lightlint.models.tensors import axes, draws, forms, layouts, precision
 from lightlint.models.tensors.derivation import derive, meant_or_gathered, mix, without_given_gradients
@@ -22,6 +23,7 @@ from lightlint.values.core import (
     Unknown,
     Value,
     is_constant,
+    number_of,
 )
 from lightlint.values.training import Instance, Tensor
 
@@ -155,7 +157,8 @@ def _scale(machine: Machine, symbol: str, made: Tensor, tensor: Tensor, other: V
         if symbol == "*" and tensor.factors is not None:
             tensor.factors.append(other)
         made.scaled = tensor.scaled | {other.key if other.key is not None else ("?", machine.clock)}
-        made.divided = tensor.divided | (_factors(other) if symbol == "/" else frozenset())
+        is_mean = number_of(other) == len([*summands(tensor)])  # of what it is the sum of
+        made.divided = tensor.divided | (_factors(other) if symbol == "/" and not is_mean else frozenset())
         if symbol == "*" and "batch-size" in other.traits:
             made.reduction = "sum"
     elif symbol in ("+", "-"):

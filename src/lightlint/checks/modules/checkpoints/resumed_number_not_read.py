@@ -51,8 +51,18 @@ _RESULT = re.compile(
 
 def _holds_result(save: Written) -> bool:
     """Whether a checkpoint holds what may be the best result so far."""
-    items = save.value.items if isinstance(save.value, Mapping) else {}
-    return any(isinstance(key, str) and _RESULT.search(key) for key in items)
+    return isinstance(save.value, Mapping) and _holds(save.value)
+
+
+def _holds(held: Mapping, depth: int = 0) -> bool:
+    """Whether one of its names, or of the states within it, is that of a result; a state out of sight may have one."""
+    named = any(isinstance(key, str) and _RESULT.search(key) for key in held.items)
+    inner = [each for each in held.items.values() if isinstance(each, Mapping)] if depth < _DEPTH else []
+    return named or any((each.more and each.source is None) or _holds(each, depth + 1) for each in inner)
+
+
+_DEPTH = 4
+"""How many states within each other are looked through."""
 
 
 def _saved_nowhere(path: Path, load: StateLoaded) -> Iterator[Fault]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward
 from lightlint.explore.questions.queries import gradient_used
-from lightlint.explore.questions.sums import summands
+from lightlint.models.numbers.sums import summands
 from lightlint.models.tensors import PREDICTED
 from lightlint.values.core import CHANCES, Constant, Value
 from lightlint.values.training import Tensor

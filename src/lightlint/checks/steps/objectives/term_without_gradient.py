@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, LossComputed
-from lightlint.explore.questions.sums import NotLinear, linear_terms
+from lightlint.models.numbers.sums import NotLinear, linear_terms
 from lightlint.values.core import Value
 from lightlint.values.training import Tensor
 

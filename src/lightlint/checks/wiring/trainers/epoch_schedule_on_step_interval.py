@@ -8,7 +8,7 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import Configured, ScheduleStepped
 from lightlint.engine.language.operators import factors_of, is_number_key
 from lightlint.explore.questions.queries import counts_batches
-from lightlint.explore.questions.sums import summands
+from lightlint.models.numbers.sums import summands
 from lightlint.values.core import Class, Constant, Function, Sequence, Unknown, Value, is_constant, number_of, written
 from lightlint.values.training import Schedule
 

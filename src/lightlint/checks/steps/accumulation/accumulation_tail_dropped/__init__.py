@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -241,11 +242,21 @@ def _adding_up(path: Path) -> Iterator[Stepped]:
 def _is_measured(loop: Loop) -> bool:
     """Whether a loop over batches never ends, or the program says how many there are."""
     over = loop.over
-    if isinstance(loop.bound, Constant):
+    if isinstance(loop.bound, Constant) or _is_left_by_count(loop.node):
         return True
     if isinstance(over, Loader):
         return isinstance(over.data, Instance) and "tensors" in over.data.arguments
     return isinstance(over, Instance) and over.name == "cycle"
+
+
+def _is_left_by_count(node: ast.AST | None) -> bool:
+    """Whether a loop has a `break` behind a test of the number of its turn: the program says how many batches it takes."""
+    if not isinstance(node, ast.For) or not isinstance(node.target, ast.Tuple):
+        return False
+    number = node.target.elts[0]
+    asked = (each.test for each in ast.walk(node) if isinstance(each, ast.If) and isinstance(each.body[-1], ast.Break))
+    read = {name.id for test in asked for name in ast.walk(test) if isinstance(name, ast.Name)}
+    return isinstance(number, ast.Name) and number.id in read
 
 
 def _may_be_filled(event: Stepped) -> bool:
