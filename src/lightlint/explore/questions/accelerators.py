@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from math import gcd
 from typing import TYPE_CHECKING
 
 from lightlint.engine.events import Event
@@ -46,6 +47,14 @@ def accumulates(accelerator: Instance) -> bool:
     steps = accelerator.arguments.get("gradient_accumulation_steps")
     number = number_of(written(steps))
     return steps is not None and not is_constant(steps, None) and (number is None or number > 1)
+
+
+def completes(accelerator: Instance, opened: int, of: int) -> bool:
+    """Whether a step may be due with each batch, behind so many of the `accumulate` that each batch opens: it counts these, and
+    not the batches."""
+    number = number_of(written(accelerator.arguments.get("gradient_accumulation_steps")))
+    together = gcd(opened, of)
+    return together % int(number) == 0 if number is not None and number >= 1 else together > 1
 
 
 def is_synchronised(event: Event) -> bool:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Backward, Called, Clipped
-from lightlint.explore.questions.accelerators import accumulates, is_synchronised, manager_of, scales
+from lightlint.engine.events import Backward, Called, Cleared, Clipped, Event
+from lightlint.explore.questions.accelerators import accumulates, completes, is_synchronised, manager_of, scales
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
@@ -49,7 +50,22 @@ def _is_through(path: Path) -> bool:
 
 
 def _in_accumulate(path: Path, event: Clipped, accelerator: Instance) -> bool:
-    """Whether the backward pass before it was one of several of a step, as `accelerator.accumulate` counts them."""
-    before = [each for each in path.of(Backward) if each.time < event.time and each.where.same_turn(event.where)]
+    """Whether the backward pass before it was one of several of a step, as `accelerator.accumulate` counts them, and added to
+    what the ones before had left."""
+    same = partial(_is_beside, event)
+    before = [each for each in path.of(Backward) if same(each) and each.time < event.time]
     opened = [each for each in path.of(Called) if each.receiver is accelerator and each.name == "accumulate"]
-    return bool(before) and any(each.where.same_turn(event.where) for each in opened)
+    opened = [each for each in opened if same(each)]
+    behind = sum(each.time < event.time for each in opened)
+    if not before or not behind or completes(accelerator, behind, len(opened)):
+        return False
+    return not any(_clears(each, event) for each in path.of(Cleared) if same(each) and each.time < before[-1].time)
+
+
+def _is_beside(event: Clipped, other: Event) -> bool:
+    return other.where.same_turn(event.where)
+
+
+def _clears(cleared: Cleared, event: Clipped) -> bool:
+    """Whether nothing is left, each time a step is due, of what batches before it have added: then none is clipped again."""
+    return not set(cleared.parameters).isdisjoint(event.parameters)
