@@ -554,6 +554,7 @@ def test_links_out_of_the_project_and_what_cannot_be_read_are_left_alone(project
     [
         ("nvcr.io/nvidia/pytorch:23.10-py3", ">=2.1.0a0,<=2.1.0"),
         ("nvcr.io/nvidia/pytorch:23.05-py3", ">=2.0.0,<=2.0.0"),
+        ("nvcr.io/nvidia/pytorch:18.12.1-py3", "<=1.2.0"),
         ("nvcr.io/nvidia/pytorch:25.09-py3", ">=2.8.0a0,<=2.10.0"),
         ("nvcr.io/nvidia/l4t-pytorch:r32.7.1-pth1.10-py3", "==1.10.*"),
         ("centre/pytorch:ngc-20.02-v2", ">=1.4.0a0,<=1.5.0"),

@@ -140,9 +140,13 @@ class CalledUnknown(Event):
 
 @dataclass(eq=False)
 class Passed(Event):
-    """Something unknown was compared with a number that about any passes: above what is 0 at most, below what is huge."""
+    """Something unknown was compared with a number that about any passes: above what is 0 at most, below what is huge.
+
+    A `written` one stands in the test itself, as in `step > 0`.
+    """
 
     bar: Value
+    written: bool = False
 
 
 @dataclass(eq=False)

@@ -298,7 +298,7 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
         traits = traits | ({"better", "better than written"} if written else {"better"})
         higher, lower = (left, right) if symbol[0] == ">" else (right, left)
         if (bar := _bar(higher, lower)) is not None:
-            machine.emit(Passed(machine.where(node), bar))
+            machine.emit(Passed(machine.where(node), bar, written=_has_written(node)))
             traits = traits | {"passed by any"}
     if symbol in ("==", "!=") and text_of(right) is not None:
         keys = (machine.text_key(left, node), right.key)
@@ -333,6 +333,13 @@ def _bar(higher: Value, lower: Value) -> Value | None:
         return lower
     huge = is_constant_key(higher.key) if most is None else most >= _HUGE
     return higher if huge and not isinstance(lower, Constant) else None
+
+
+def _has_written(test: ast.AST) -> bool:
+    """Whether a number is written in a test, as in `-1 < step`."""
+    sides = [test.left, *test.comparators] if isinstance(test, ast.Compare) else []
+    inner = [each.operand if isinstance(each, ast.UnaryOp) else each for each in sides]
+    return any(isinstance(each, ast.Constant) for each in inner)
 
 
 def _holds_found(machine: Machine, value: Value, container: Value) -> bool | None:

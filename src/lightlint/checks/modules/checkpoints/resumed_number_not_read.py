@@ -4,10 +4,13 @@ import re
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from lightlint.check import Check, Fault
 from lightlint.engine.events import Passed, StateLoaded, Stepped, Written
 from lightlint.explore.questions.checkpoints import counted_behind, idle_keys, read_keys, saves_of, unread
 from lightlint.explore.questions.queries import in_sight, loops_again
+from lightlint.facts.code.bindings import Kind
 from lightlint.values.core import Constant, Mapping, number_of
 from lightlint.values.training import Optimizer
 
@@ -34,7 +37,34 @@ class ResumedNumberNotRead(Check):
                     for key, value in unread(save, keys, unused):
                         yield from _faults(path, load, save, (key, key in unused), value)
                 if saves and not any(map(_holds_result, saves)):
-                    yield from _saved_nowhere(path, load)
+                    yield from self._saved_nowhere(path, load)
+
+    def _saved_nowhere(self, path: Path, load: StateLoaded) -> Iterator[Fault]:
+        """Where a resumed run saves its first result as the best one, over the best of the run before."""
+        passed = [event for event in path.of(Passed) if event.time > load.time]
+        if not passed or not _is_trained(path, load):
+            return
+        again = loops_again(path)
+        for event in passed:
+            loop = event.where.turns[-1].loop if event.where.turns else None
+            alone = sum(each.site == event.site for each in passed) == 1  # the next one has another to beat
+            saves = (each for each in path.of(Written) if each.time > event.time and each.where.same_turn(event.where))
+            found = loop in again and alone and any(map(_is_best_of_all, saves))
+            if found and self._may_be_beaten(event):
+                yield Fault.at(event, _MESSAGE.format(_shown(event.bar)))
+
+    def _may_be_beaten(self, test: Passed) -> bool:
+        """Whether what a number is compared with may be another one later: neither is written there, or set once for all."""
+        node = self.node_of(test.site)
+        sides = [node.left, *(each.comparator for each in node.comparisons)] if isinstance(node, cst.Comparison) else []
+        return not test.written and not any(map(self._is_set_once, sides))
+
+    def _is_set_once(self, value: cst.BaseExpression) -> bool:
+        """Whether a name is set before the loops around its use only."""
+        bound = self.names.bindings.lookup(value) if isinstance(value, cst.Name) else []
+        loops = self.tree.loops(value)
+        inside = any(self.tree.contains(loop.body, each.site) for loop in loops for each in bound)
+        return bool(bound and loops) and not inside and all(each.kind is Kind.ASSIGN for each in bound)
 
 
 def _is_trained(path: Path, load: StateLoaded) -> bool:
@@ -63,20 +93,6 @@ def _holds(held: Mapping, depth: int = 0) -> bool:
 
 _DEPTH = 4
 """How many states within each other are looked through."""
-
-
-def _saved_nowhere(path: Path, load: StateLoaded) -> Iterator[Fault]:
-    """Where a resumed run saves its first result as the best one, over the best of the run before."""
-    passed = [event for event in path.of(Passed) if event.time > load.time]
-    if not passed or not _is_trained(path, load):
-        return
-    again = loops_again(path)
-    for event in passed:
-        loop = event.where.turns[-1].loop if event.where.turns else None
-        alone = sum(each.site == event.site for each in passed) == 1  # the next one has another to beat
-        saves = (each for each in path.of(Written) if each.time > event.time and each.where.same_turn(event.where))
-        if loop in again and alone and any(map(_is_best_of_all, saves)):
-            yield Fault.at(event, _MESSAGE.format(_shown(event.bar)))
 
 
 _MESSAGE = "a resumed run has {} to beat again, as no checkpoint says what the best one was: its first result is saved over that"

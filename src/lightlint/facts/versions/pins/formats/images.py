@@ -11,7 +11,9 @@ IMAGE = re.compile(
     r"(?<![\w$}/.-])((?:[\w.-]+(?::\d+)?/)*[\w.-]*(?:torch|lightning|transformers)[\w.-]*(?:/[\w.-]+)*):([\w][\w.+-]*)",
     re.I,
 )
-_RELEASE = re.compile(r"(?:(?:ngc|nvidia|nvcr)[-_.]?)?((?:1[7-9]|[2-9]\d)\.(?:0[1-9]|1[0-2]))(?=[-_]|$)", re.I)
+_RELEASE = re.compile(
+    r"(?:(?:ngc|nvidia|nvcr)[-_.]?)?((?:1[7-9]|[2-9]\d)\.(?:0[1-9]|1[0-2]))(?:\.\d+)?(?=[-_]|$)", re.I
+)
 _OF_UBUNTU = re.compile(r"\d[02468]\.04(?!-py).*")
 _LEADING = re.compile(r"v?(\d+\.\d+(?:\.\d+)?)(?=$|[-_+.]?[a-z]|[-_+])", re.I)
 _WITHIN = re.compile(r"(?:py)?(?:torch|pth)[-_:]?v?(\d+\.\d+(?:\.\d+)?)", re.I)

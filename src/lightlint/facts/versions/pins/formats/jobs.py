@@ -34,7 +34,7 @@ _IMAGE_FILE = re.compile(
 )
 _UNTAGGED = re.compile(r"(?:[\w.-]+/)+pytorch-(?:[cg]pu|xla)\.(\d)-(\d{1,2})(?![\w:.-])")  # of Google, without a tag
 _FAMILY = re.compile(r"(?<![\w/.-])pytorch-([12])-(\d{1,2})-(?:cu\d+|[cg]pu|xla)\b")  # of Google's machines
-_OF_NVIDIA = re.compile(r"\d\d\.\d\d(?:-|$)")
+_OF_NVIDIA = re.compile(r"\d\d\.\d\d(?:\.\d+)?(?:-|$)")
 
 
 def job_pins(file: Path, line: Line, kind: Kind) -> Iterator[Pin]:
