@@ -21,6 +21,10 @@ _PREFERRED = r"\s*[.,;(\u2013-]*\s*(?:and\s+|we\s+|the\s+)?(?:best|recommend(?:e
 _BELOW = r"(?:before|below|prior\s+to|(?:earlier|lower|less)\s+than)\b"
 _BETWEEN = r"(?:[\s:,|(=_-]|(?<![A-Za-z])(?:versions?|v\.|install(?:ed)?|tested|on|with\s+(?:cuda|gpu)(?=\s*\()|with|is|between|from|e\.g\.|i\.e\.)(?!\w)|版本|버전|\uff1a)*"
 
+_AHEAD = (
+    r"\b(?:using|use[sd]?|with|on|and)\s+(?:versions?\s+)?(?=v?\d+\.\d+\.\d+\s)"  # a number of three parts is a version
+)
+
 
 def _one(majors: str) -> str:
     """A version whose first number is one of some, with the words that make a bound of it."""
@@ -33,11 +37,13 @@ def _one(majors: str) -> str:
 
 
 def _mention(names: str, majors: str) -> re.Pattern[str]:
-    """A name with one or several versions behind it or, as in "version 1.4 of PyTorch", ahead of it."""
+    """A name with one or several versions behind it or ahead of it, as in "version 1.4 of PyTorch", "I used 1.12.1 for PyTorch"."""
     one = re.sub(r"\?P<\w+>", "?:", _one(majors))
     several = rf"{one}(?:(?:\s*[,/|&~\u2013-]\s*|\s*,?\s*(?:or|and|to|through)\s+|{_PREFERRED}){one})*"
     return re.compile(
-        rf"(?<![\w.-])(?<!\S/)({names})(?:\.__version__)?(?![a-uw-z/]|\.\w){_BETWEEN}({several})|\bversions?\s+({several})\s+of\s+({names})\b",
+        rf"(?<![\w.-])(?<!\S/)({names})(?:\.__version__)?(?![a-uw-z/]|\.\w){_BETWEEN}({several})"
+        rf"|\bversions?\s+({several})\s+of\s+({names})\b"
+        rf"|{_AHEAD}({one})\s+for\s+({names})\b(?!{_BETWEEN}v?\d)",
         re.IGNORECASE,
     )
 
@@ -133,7 +139,7 @@ def mentions(paragraph: Paragraph) -> Iterator[Mention]:
         counts |= not paragraph.is_news and _is_entry(text, found)
         row = paragraph.row + text.count("\n", 0, found.start())
         if not _is_oldest(text, found):
-            yield from _each(found[1] or found[4], found[2] or found[3], row, counts=counts)
+            yield from _each(*_named(found), row, counts=counts)
 
 
 def _is_entry(text: str, found: re.Match[str]) -> bool:
@@ -149,9 +155,14 @@ def _is_entry(text: str, found: re.Match[str]) -> bool:
     return bool(is_alone and _is_below(found))
 
 
+def _named(found: re.Match[str]) -> tuple[str, str]:
+    """The name and the versions of a mention, whichever comes first."""
+    return found[1] or found[4] or found[6], found[2] or found[3] or found[5]
+
+
 def _is_below(found: re.Match[str]) -> bool:
     """Whether it is what packages run on: Python, CUDA."""
-    return distribution(found[1] or found[4]) in ("python", "cuda")
+    return distribution(_named(found)[0]) in ("python", "cuda")
 
 
 def _is_oldest(text: str, found: re.Match[str]) -> bool:
@@ -171,7 +182,7 @@ def _listed_in_code(paragraph: Paragraph) -> Iterator[Mention]:
         remark = line.lstrip().startswith(("#", "(")) and _SAYS_SO.search(line) and not is_aside(line)
         is_list = _LIST.fullmatch(line.strip()) or _PYTHON_ONLY.fullmatch(line.strip())
         for found in _all(line) if remark or (is_list and not paragraph.is_news) else ():
-            yield from _each(found[1] or found[4], found[2] or found[3], row, counts=True)
+            yield from _each(*_named(found), row, counts=True)
 
 
 def _around(end: re.Pattern[str], text: str, found: re.Match[str]) -> str:
@@ -186,7 +197,7 @@ def _in_badges(paragraph: Paragraph) -> Iterator[Mention]:
     for badge in _BADGE.finditer(paragraph.text):
         row = paragraph.row + paragraph.text.count("\n", 0, badge.start())
         for found in _all(_of_badge(badge[1])):
-            yield from _each(found[1], found[2], row, counts=True)
+            yield from _each(*_named(found), row, counts=True)
 
 
 def _of_badge(address: str) -> str:
