@@ -227,7 +227,7 @@ class Machine:
         self.default_device: str | None = "cpu"
         self.default_dtype = "float32"
         self.seed: Value | None = None  # of torch's own generator, where the program sets one
-        self.given_back: Value | None = None  # by a function that nobody calls, to whoever may
+        self.given_back: list[Value] = []  # by functions that nobody calls, to whoever may
         self.returned_at: Site | None = (
             None  # the value of the last `return`, None where the last function ended without
         )

@@ -51,7 +51,7 @@ def call_with_assumed(machine: Machine, function: Function, receiver: Instance |
     result = call(machine, called, given, function.node)
     if isinstance(result, Generated):
         listed(machine, result, function.node)  # a generator runs as far as somebody asks for more
-    machine.given_back = result
+    machine.given_back.append(result)
 
 
 def of_batch(machine: Machine, node: ast.AST) -> Value:

@@ -39,7 +39,7 @@ def passing(file: str, name: str) -> Start:
                     move(module, "cuda")
                     for each in (tensor for value in given.values() for tensor in tensors_in(value)):
                         each.device = "cuda"
-                call(machine, module, given, cls.node)
+                machine.given_back.append(call(machine, module, given, cls.node))
 
     return start
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lightlint.engine.events.base import Event
-from lightlint.values.training import Instance, Mask, Module, Rearranged, Tensor, Weights
+from lightlint.values.training import Graph, Instance, Mask, Module, Rearranged, Tensor, Weights
 
 
 @dataclass(eq=False)
@@ -109,9 +109,10 @@ class WeightsUsed(Event):
 
 @dataclass(eq=False)
 class PoleReached(Event):
-    """A gradient goes through a function that has none where a cosine is 1 or -1: `sqrt` of 1 - cos², or `acos`."""
+    """A gradient goes through a function that has none where a cosine is 1 or -1: `sqrt` of 1 - cos², or `acos`: the `graph` tells whether one does."""
 
     function: str
+    graph: Graph
 
 
 @dataclass(eq=False)

@@ -8,7 +8,7 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import PoleReached
 from lightlint.engine.machine import Machine
 from lightlint.values.core import Value, is_constant, number_of
-from lightlint.values.training import Tensor
+from lightlint.values.training import Graph, Tensor
 
 UNIT, PRODUCTS, COSINE, SQUARE, REST = (
     "vectors of length 1",
@@ -43,7 +43,7 @@ def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.A
     elif name in _BOUNDING:
         made.angle = source.angle if _reaches_pole(name, source.angle, given) else ""
     elif name in ("sqrt", "acos", "arccos"):
-        _ask(machine, name, source, node)
+        _ask(machine, name, source, made, node)
 
 
 def combined(machine: Machine, made: Tensor, symbol: str, left: Value, right: Value, node: ast.AST) -> None:
@@ -60,7 +60,7 @@ def combined(machine: Machine, made: Tensor, symbol: str, left: Value, right: Va
     elif symbol == "-" and other == SQUARE and is_constant(left, 1, 1.0):
         made.angle = REST
     elif symbol == "**" and is_constant(right, 0.5) and isinstance(left, Tensor):
-        _ask(machine, "sqrt", left, node)
+        _ask(machine, "sqrt", left, made, node)
 
 
 def _reaches_pole(name: str, angle: str, given: Arguments) -> bool:
@@ -74,7 +74,9 @@ def _reaches_pole(name: str, angle: str, given: Arguments) -> bool:
     return lowest is not None and highest is not None and lowest <= -1 and highest >= 1
 
 
-def _ask(machine: Machine, name: str, source: Tensor, node: ast.AST) -> None:
+def _ask(machine: Machine, name: str, source: Tensor, made: Tensor, node: ast.AST) -> None:
     pole = REST if name == "sqrt" else COSINE
     if source.angle == pole and source.requires_grad and machine.grad[-1]:
-        machine.emit(PoleReached(machine.where(node), name))
+        use = Graph(machine.site(node), machine.clock, None)
+        made.graph |= {use}
+        machine.emit(PoleReached(machine.where(node), name, use))

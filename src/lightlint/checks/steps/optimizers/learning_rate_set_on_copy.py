@@ -21,7 +21,7 @@ class LearningRateSetOnCopy(Check):
         for path in entry.paths:
             kept = [event.state for event in path.of(StateLoaded)] + [event.value for event in path.of(Appended)]
             kept += [event.value for event in path.of(Written) if event.value is not None]
-            kept += [path.machine.given_back] if path.machine.given_back is not None else []
+            kept += path.machine.given_back
             for event in path.of(CopySet):
                 if not event.group.escaped and not any(is_held(each, event.group) for each in kept):
                     message = "the groups of `state_dict()` are copies: what is written into them never comes to the optimizer"

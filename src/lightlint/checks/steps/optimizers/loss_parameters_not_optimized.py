@@ -25,7 +25,7 @@ class LossParametersNotOptimized(Check):
         stepped = {identity(each) for optimizer in optimizers for each in optimizer.parameters}
         reached = {identity(each) for event in entry.of(Backward) for each in event.parameters}
         loaded = {id(event.object) for event in entry.of(StateLoaded)}
-        kept = [path.machine.given_back for path in entry.paths]
+        kept = [value for path in entry.paths for value in path.machine.given_back]
         for event in entry.of(Forward):
             module = event.module
             if any(is_held(each, module) for each in kept):

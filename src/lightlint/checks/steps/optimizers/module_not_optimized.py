@@ -38,7 +38,7 @@ class ModuleNotOptimized(Check):
             return
         changed = {identity(each) for optimizer in optimizers for each in optimizer.parameters} | _changed(entry)
         loaded = {event.object for event in entry.of(StateLoaded)}
-        given_back = [path.machine.given_back for path in entry.paths]
+        given_back = [value for path in entry.paths for value in path.machine.given_back]
         told: set[Module] = set()
         for module, optimizer in beside:
             told_before = module in told or any(is_held(each, module) for each in given_back)
