@@ -10,6 +10,7 @@ from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import AttributeSet, Backward, Called, Forward, OptimizerMade
 from lightlint.explore.questions.queries import is_held
 from lightlint.facts.code.bindings import Binding, Kind, dotted_name
+from lightlint.facts.objects.annotations import is_none
 from lightlint.facts.objects.classes import NN_MODULE
 from lightlint.facts.values.displays import (
     Display,
@@ -33,6 +34,10 @@ _PARAMETRIC = re.compile(
     r"torch\.nn\.(?:Lazy)?(?:Linear|Bilinear|Conv\w+|Embedding\w*|LSTM|GRU|RNN|\w+Cell|\w+Norm\w*|Transformer\w*|Multihead\w+"
     r"|PReLU|Sequential|ModuleList|ModuleDict)$|torchvision\.models\.|torchmetrics\."
 )
+_OF_RANKING = re.compile(
+    r"torchmetrics\..*?(?:Binary|Multiclass|Multilabel)?(?:AUROC|ROC|AveragePrecision|PrecisionRecallCurve)$"
+)
+"""Metrics that keep all they are given where they are told no `thresholds`."""
 _CONTAINER = re.compile(r"torch\.nn\.(?:ModuleList|ModuleDict|Sequential)$")
 _TAKING = {"Sequential", "ModuleList", "ModuleDict", "ParameterList", "Compose"}
 _GROWING = {"append", "extend", "insert"}
@@ -108,6 +113,7 @@ class ModuleListNotRegistered(Check):
             not parametric
             or any(moves_items(self.tree, self.names, each, f"self.{name}") for each in family)
             or self._are_moved(target)
+            or (all(map(self._keeps_inputs, parametric)) and not any(self._logs_items(each, name) for each in family))
         ):
             return
         placed = all(self._made(item) is not item for item in held_items if self._has_parameters(self._made(item)))
@@ -289,6 +295,27 @@ class ModuleListNotRegistered(Check):
         func = item.func if isinstance(item, cst.Call) else None
         made = self._choices(func) if isinstance(func, cst.Subscript) else [self.names.of(func) or ""]
         return all(each.startswith("torchmetrics.") for each in made)
+
+    def _keeps_inputs(self, metric: cst.BaseExpression) -> bool:
+        """Whether a metric's state are lists of what it is given, which lie where this lies: nothing of it is to be moved."""
+        if not isinstance(metric, cst.Call) or not _OF_RANKING.search(self.names.of(metric.func) or ""):
+            return False
+        bins = self.names.argument(metric, "thresholds")
+        placed = [arg for arg in metric.args if arg.keyword is None]
+        return len(placed) < 2 and not self.names.has_star(metric) and (bins is None or is_none(bins.value))
+
+    def _logs_items(self, node: cst.ClassDef, name: str) -> bool:
+        """Whether the class may log metrics themselves, which Lightning looks for among what is registered."""
+        calls = self.tree.within(node, cst.Call)
+        given = [self.names.argument(call, "value", 1) for call in calls if self.names.method(call) == "log"]
+        given += [self.names.argument(call, "dictionary", 0) for call in calls if self.names.method(call) == "log_dict"]
+        return any(self._may_be_item(each.value, f"self.{name}") for each in given if each is not None)
+
+    def _may_be_item(self, value: cst.BaseExpression, key: str) -> bool:
+        bound = self.names.bindings.lookup(value) if isinstance(value, cst.Name) else []
+        told = [value, *(each.value for each in bound if each.value is not None)]
+        parts = [each.value if isinstance(each, cst.Subscript) else each for each in told]
+        return any(each.kind is Kind.LOOP for each in bound) or any(self.names.key(each) == key for each in parts)
 
     def _repair(self, value: cst.BaseExpression, held: Display) -> Repair | None:
         container = container_for(held)
