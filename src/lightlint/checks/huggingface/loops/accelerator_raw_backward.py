@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,7 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import Backward, Stepped
 from lightlint.explore.questions.accelerators import accumulates, has_engine, manager_of, scales
 from lightlint.finding import Tier
+from lightlint.values.core import is_constant
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
@@ -27,7 +29,9 @@ class AcceleratorRawBackward(Check):
                 message = (
                     f"the loss goes backward past the Accelerator, which {what or 'may be told to scale and divide it'}"
                 )
-                yield Fault.at(event, message, tier=None if what else Tier.WARNING)
+                yield Fault.at(
+                    event, message, tier=None if what else Tier.WARNING if _is_told(accelerator) else Tier.NOTE
+                )
 
 
 def _what(accelerator: Instance) -> str:
@@ -36,6 +40,16 @@ def _what(accelerator: Instance) -> str:
     if has_engine(accelerator):
         return "has an engine that is to run it"
     return "scales it" if scales(accelerator) else "divides it" if accumulates(accelerator) else ""
+
+
+def _is_told(accelerator: Instance) -> bool:
+    """Whether the program may tell it to scale or divide; else only the command that starts it does."""
+    told = accelerator.arguments.items()
+    said = any(_SAYS.search(name) and not is_constant(each, None, "no", "bf16", 1) for name, each in told)
+    return said or accelerator.escaped or accelerator.open_arguments
+
+
+_SAYS = re.compile("precision|accumulation|plugin|handlers")
 
 
 def _manager(path: Path, event: Backward) -> Instance | None:

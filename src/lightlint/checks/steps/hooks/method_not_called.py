@@ -5,9 +5,11 @@ import re
 import libcst as cst
 
 from lightlint.check import Check, Repair
+from lightlint.finding import Tier
 from lightlint.fixes.edits import replace
 
 _SURE = {"zero_grad", "backward"}
+_OF_CUDA = {"torch.cuda.empty_cache", "torch.cuda.synchronize"}  # without which all numbers are the same
 _OPTIMIZER = re.compile(r"optim|^opt(?:_|$)|sched|scaler", re.IGNORECASE)
 _MODULE = re.compile(r"model|^net(?:_?[A-Z]|$)|encoder|decoder|generator|discriminator", re.IGNORECASE)
 _SCHEDULERS = "torch.optim.lr_scheduler."
@@ -21,13 +23,14 @@ class MethodNotCalled(Check):
             return
         text = self.code.text_of(method)
         draft = replace(self.code, method, f"{text}()")
-        self.report(method, f"`{text}` is named and not called: nothing happens here", repair=Repair("call it", draft))
+        message, repair = f"`{text}` is named and not called: nothing happens here", Repair("call it", draft)
+        self.report(method, message, repair=repair, tier=Tier.NOTE if self.names.of(method) in _OF_CUDA else None)
 
     def _is_meant(self, method: cst.Attribute) -> bool:
         """Whether an attribute is a method without arguments that training calls for its effect."""
         name, receiver = method.attr.value, method.value
         key = self.names.key(receiver).rpartition(".")[2]
-        if self.names.of(method) in {"torch.cuda.empty_cache", "torch.cuda.synchronize"}:
+        if self.names.of(method) in _OF_CUDA:
             return True
         if name in _SURE:
             return bool(key)
