@@ -36,9 +36,10 @@ class SchedulerBeforeOptimizer(Check):
             if site not in late and not self._is_for_older(event) and not self._is_moved(entry, event):
                 steps = dict.fromkeys(place for each in entry.of(Stepped) for place in each.where.places)
                 drops = _is_of_steps(event.schedule)
-                # one batch's rate of many, or of one epoch of those before a drop; torch warns of each
-                one_of_many = drops or in_batch(event.where) or _is_endless(event)
+                # the rate of one epoch of those before a drop; torch warns of each
+                one_of_many = drops or _is_endless(event)
                 tier = Tier.WARNING if event.schedule.assumed or one_of_many else None
+                tier = Tier.NOTE if in_batch(event.where) else tier  # one batch's of many
                 lost = "its rate drops one step early" if drops else "the first value of its schedule is never used"
                 message = f"steps the scheduler ahead of the optimizer: {lost}"
                 yield Fault(site, message, tier, also=tuple(steps))
