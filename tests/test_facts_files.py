@@ -119,3 +119,19 @@ def test_what_is_documented_may_be_one_process(tmp_path: Path, pages: dict[str, 
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     assert Documents(tmp_path).starts_alone(tmp_path / "nets" / "train.py") is alone
+
+
+@pytest.mark.parametrize(
+    ("page", "alone"),
+    [
+        ("### Linux only: it needs SoX.\n", True),
+        ("It was only tested on Linux.\n", True),
+        ("This doesn't work on Windows.\n", True),
+        ("Windows is not supported.\n", True),
+        ("It works on Windows and Linux.\n", False),
+        ("# Net\n", False),
+    ],
+)
+def test_pages_may_say_that_a_project_is_for_linux_alone(tmp_path: Path, page: str, alone: bool) -> None:
+    (tmp_path / "README.md").write_text(page)
+    assert Documents(tmp_path).name_linux_alone is alone

@@ -1,4 +1,4 @@
-"""Whether what people wrote of a project starts its programs as one process each: its scripts and its pages."""
+"""What people wrote of how a project's programs are started: whether as one process each, and whether on Linux alone."""
 
 from __future__ import annotations
 
@@ -28,6 +28,13 @@ _SEVERAL = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _REFERENCE = re.compile(r"^[ \t>]*@[a-z]+\s*\{[^\n]*(?:\n(?![ \t>]*(?:```|@|\}))[^\n]*)*", re.IGNORECASE | re.MULTILINE)
+_LINUX_ALONE = re.compile(
+    r"""
+    \blinux[ -]only\b | \bonly[ ](?:\w+[ ]){0,3}(?:on|for)[ ]linux\b | \bwindows[ ]is[ ]not[ ](?:\w+[ ])?supported\b
+    | (?:n't|\b(?:not|cannot|never))[ ](?:\w+[ ]){0,2}(?:run|work|support\w*)[ ](?:\w+[ ]){0,2}windows\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
 _ON = re.compile(r"[\\^`][ \t]*\n")
 
 
@@ -48,6 +55,11 @@ class Documents:
         named = re.compile(rf"(?<![\w.-])(?P<path>[\w./${{}}-]*/)?{re.escape(program.name)}(?![\w-])")
         own = [text for text in self._texts if program.name in text and _starts(text, named, program.parent)]
         return _tell_of_one(own) if own else self._all_tell_of_one
+
+    @cached_property
+    def name_linux_alone(self) -> bool:
+        """Whether a text says that the project is for Linux only, or not for Windows."""
+        return any(map(_LINUX_ALONE.search, self._texts))
 
     @cached_property
     def _all_tell_of_one(self) -> bool:

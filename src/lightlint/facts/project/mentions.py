@@ -150,7 +150,8 @@ def runs_where_processes_spawn(project: Project, source: Source, *, on_cuda: boo
     if _NAMES_PLATFORM.search(source.text):
         return True
     told = {word: pattern for word, pattern in _SPAWNING.items() if not (on_cuda and word == "mps")}
-    return any(_occurs(project, source, word, pattern) for word, pattern in told.items())
+    spawns = any(_occurs(project, source, word, pattern) for word, pattern in told.items())
+    return spawns and not project.is_for_linux_alone()  # its author's own paths are of another machine then
 
 
 _NAMES_PLATFORM = re.compile(r"['\"](?:win(?:32|64|dows)?|Windows|[Dd]arwin)['\"]|\bos\.name\b|\bfreeze_support\(")

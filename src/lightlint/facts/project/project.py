@@ -249,6 +249,11 @@ class Project:
         self.asked.add(("alone", str(program)))
         return self._documents.starts_alone(program)
 
+    def is_for_linux_alone(self) -> bool:
+        """Whether scripts and pages say that it runs on Linux only."""
+        self.asked.add(("linux",))
+        return self._documents.name_linux_alone
+
     @cached_property
     def _documents(self) -> Documents:
         return Documents(self.root)

@@ -39,6 +39,7 @@ class Answers:
             "engine": lambda folder: str(project.has_engine(Path(folder))),
             "nodes": lambda folder: str(project.is_on_nodes(Path(folder))),
             "alone": lambda path: str(project.is_run_alone(Path(path))),
+            "linux": lambda: str(project.is_for_linux_alone()),
             "target": self._target,
         }
 
