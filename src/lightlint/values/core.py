@@ -88,6 +88,7 @@ class Value:
     answers: frozenset[Value] = frozenset()
     key: Hashable | None = None
     encoding: Any = None  # the call of a tokenizer that gave it, or what it is a part of
+    added: frozenset[Any] = frozenset()  # in which turns of loops over batches something was added: place, loop, turn
     filled_by: Any = None  # the loop over batches each of which put something into it
     order_cut: tuple[Value, Value, Value] | None = None  # the random order it is a part of, from where and up to where
     cut_from: tuple[Value, Value | None] | None = (

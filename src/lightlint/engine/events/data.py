@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from lightlint.engine.events.base import Event
+from lightlint.engine.frames import Loop
 from lightlint.values.core import Sequence, Site, Value
 from lightlint.values.training import Instance, Iterator, Loader
 
@@ -71,6 +73,14 @@ class BatchDrawn(Event):
     """A batch came out of a loader."""
 
     loader: Loader
+
+
+@dataclass(eq=False)
+class SumDivided(Event):
+    """What the turns of loops over batches have added up was divided by the length of something that such a `count` names."""
+
+    loops: frozenset[Loop]
+    count: Hashable
 
 
 @dataclass(eq=False)

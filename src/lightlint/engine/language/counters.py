@@ -1,8 +1,55 @@
-"""What counts the turns of a `while`."""
+"""What counts turns, and what the turns of a loop add up."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+
+from lightlint.engine.frames import Loop
+from lightlint.engine.machine import Machine
+from lightlint.values.core import Unknown, Value, number_of
+from lightlint.values.training import Tensor
+
+_DEPTH = 6
+
+
+def note_added(machine: Machine, before: Value, total: Value, node: ast.AST) -> None:
+    """Let a number know that a batch has added something to it."""
+    loop = machine.loops[-1] if machine.loops else None
+    if loop is not None and loop.kind == "batch" and isinstance(total, (Unknown, Tensor)):
+        total.added = before.added | {(machine.site(node), loop, loop.turn)}
+
+
+def is_same_place(one: ast.expr, other: ast.expr) -> bool:
+    """Whether two expressions are the same name, or the same attribute of one."""
+    match one, other:
+        case ast.Name(id=first), ast.Name(id=second):
+            return first == second
+        case ast.Attribute(value=holder, attr=first), ast.Attribute(value=its, attr=second):
+            return first == second and is_same_place(holder, its)
+    return False
+
+
+def added_up_in(value: Value) -> frozenset[Loop]:
+    """The loops over batches of which each turn has added something to a number, or to what it is a written multiple of."""
+    found = {(site, loop): turn for each in _multiples(value) for site, loop, turn in each.added}
+    turns = [(site, loop) for each in _multiples(value) for site, loop, turn in each.added if turn != found[site, loop]]
+    return frozenset(loop for _, loop in turns)
+
+
+def _multiples(value: Value, depth: int = 0) -> Iterator[Value]:
+    yield value
+    if depth > _DEPTH or value.added:
+        return
+    if isinstance(value, Tensor):
+        below = value.seen_of or value.only_from
+        if below is not None:
+            yield from _multiples(below, depth + 1)
+        return
+    symbol, parts = value.terms or ("", ())
+    if symbol in ("*", "/") and any(number_of(each) is not None for each in parts):
+        for each in parts:
+            yield from _multiples(each, depth + 1)
 
 
 def counts_inside(node: ast.While) -> bool:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from lightlint.engine.choices import ANY_OF, is_constant_key
-from lightlint.engine.events import Averaged, Passed, RankingAveraged
+from lightlint.engine.events import Averaged, Passed, RankingAveraged, SumDivided
+from lightlint.engine.language.counters import added_up_in
 from lightlint.engine.machine import UNNAMED_RANK, Machine
 from lightlint.values.core import (
     ARRAYS,
@@ -126,6 +127,8 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         left = Constant(left.value, left.traits - {"rank of all"})  # the place on a node, or the node's
     if symbol == "/" and left.traits & SUMMED and (length := _length_in(right)) is not None:
         machine.emit(Averaged(machine.where(node), left, Unknown(length)))
+    if symbol == "/" and (loops := added_up_in(left)) and (length := _length_in(right)) is not None:
+        machine.emit(SumDivided(machine.where(node), loops, length))
     if symbol == "/" and left.traits & RANKING and left.answers:
         machine.emit(RankingAveraged(machine.where(node), left.answers))
     found = machine.models.binary(machine, symbol, left, right, node)

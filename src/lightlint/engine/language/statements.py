@@ -10,6 +10,7 @@ from lightlint.engine.events import Appended, Emptied, LeafChanged, Left, Loaded
 from lightlint.engine.execution import SIMPLE, LeaveLoop, NextTurn, Raised, Returned, annotation_of, evaluate
 from lightlint.engine.imports import import_from, import_module
 from lightlint.engine.language import operators
+from lightlint.engine.language.counters import is_same_place, note_added
 from lightlint.engine.language.narrowing import narrow
 from lightlint.engine.machine import Machine
 from lightlint.values.core import (
@@ -49,6 +50,9 @@ def _assign(machine: Machine, node: ast.Assign, scope: Scope) -> None:
     first = node.targets[0]
     if machine.loops and isinstance(value, (Constant, Sequence)) and isinstance(node.value, _MAY_COUNT):
         value = _recounted(machine, first, node.value, value, scope)
+    symbol, parts = value.terms or ("", ())
+    if machine.loops and symbol == "+" and isinstance(node.value, ast.BinOp) and is_same_place(first, node.value.left):
+        note_added(machine, parts[0], value, node)
     if isinstance(value, Tensor) and isinstance(first, ast.Name):
         before = scope.names.get(first.id)
         is_held = isinstance(before, Tensor) and (before.parameter or before.buffer)
@@ -139,6 +143,8 @@ def _update(machine: Machine, node: ast.AugAssign, scope: Scope) -> None:
         result.traits = result.traits | ON_SOME if machine.split_ranks else result.traits - ON_SOME
     if machine.loops and isinstance(result, (Constant, Unknown)) and not isinstance(change, Tensor):
         result = _counted(machine, node, symbol, before, change, result)
+    if symbol == "+":
+        note_added(machine, before, result, node)
     assign_target(machine, node.target, result, scope)
 
 

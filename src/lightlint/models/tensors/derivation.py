@@ -224,6 +224,7 @@ def number_in(machine: Machine, tensor: Tensor, how: str, node: ast.AST) -> Unkn
     machine.emit(NumberTaken(machine.where(node), tensor))
     key = tensor.key if holds_draw(tensor.key) else ("item", tensor.made)
     number = Unknown(key, frozenset(traits), plain=True)
+    number.added = tensor.added
     number.named, number.terms, number.order_cut = tensor.named, tensor.terms, tensor.order_cut
     _note_cuts(machine, number, [tensor], how, node)
     return number
