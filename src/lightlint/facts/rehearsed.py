@@ -146,6 +146,11 @@ class Rehearsed:
             self._users |= {each: self._rehearsals_of(str(each)).entries for each in new}
             return [entry for each in users for entry in self._users[each]]
 
+    def of_other(self, path: Path) -> list[Entry]:
+        """The rehearsals of another program of the project."""
+        with self._asking():
+            return self._rehearsals_of(str(path)).entries
+
     @contextmanager
     def _asking(self) -> Iterator[None]:
         """What is asked of the project inside is what the findings of this file hang on, too."""

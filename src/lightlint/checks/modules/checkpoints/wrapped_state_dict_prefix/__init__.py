@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -8,9 +9,16 @@ import libcst as cst
 from lightlint.check import Check, Fault, Repair
 from lightlint.checks.modules.checkpoints.wrapped_state_dict_prefix.lightning_checkpoints import LightningCheckpoints
 from lightlint.checks.modules.checkpoints.wrapped_state_dict_prefix.lightning_elsewhere import LightningElsewhere
+from lightlint.checks.modules.checkpoints.wrapped_state_dict_prefix.saved_elsewhere import (
+    PREPARED,
+    WRAPPERS,
+    saved_elsewhere,
+    source_of,
+    states_in,
+)
 from lightlint.checks.modules.checkpoints.wrapped_state_dict_prefix.saved_states import SavedStates
 from lightlint.engine.events import Called, StateLoaded, StateTaken
-from lightlint.finding import Applicability
+from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import replace
 from lightlint.values.core import Mapping, Unknown
 from lightlint.values.training import Module
@@ -18,6 +26,7 @@ from lightlint.values.training import Module
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
     from lightlint.facts.linked import Linked
+    from lightlint.values.core import Value
 
 
 class WrappedStateDictPrefix(Check):
@@ -113,26 +122,35 @@ class WrappedStateDictPrefix(Check):
             taken = {event.time: event for event in path.of(StateTaken)}
             for save in path.of(Called):
                 content = save.argument("obj", 0) if save.path == "torch.save" else None
-                held = (
-                    content.items
-                    if isinstance(content, Mapping) and not isinstance(content.source, Module)
-                    else {None: content}
-                )
-                for key, state in held.items():
+                for key, state in states_in(content).items():
                     source = taken.get(state.made) if isinstance(state, Mapping) else None
-                    wrapped = (
-                        isinstance(state, Mapping)
-                        and isinstance(state.source, Module)
-                        and state.source.wrapper in _WRAPPERS
-                    )
                     load = next((each for each in loads if _is_from(each, key, save)), None)
-                    if source is not None and wrapped and load is not None:
-                        row = load.site[1]
-                        message = f"the keys that the wrapper saves start with `module.`: the load into the bare model in line {row} raises RuntimeError"
-                        yield Fault.at(source, message)
+                    wrapper = self._wrapper(state)
+                    if source is not None and wrapper and load is not None:
+                        effect = f"the load into the bare model in line {load.site[1]} raises RuntimeError"
+                        message = f"the keys that the wrapper saves start with `module.`{_when(wrapper)}: {effect}"
+                        yield Fault.at(source, message, tier=_tier(wrapper))
+            for load in loads:
+                saved = saved_elsewhere(self.facts, entry, load)
+                if saved is not None and self._wrapper(saved.state):
+                    place = f"line {saved.site[1]} of {Path(saved.site[0]).name} saves them"
+                    keys = f"the keys in `{saved.path}` start with `module.`{_when(saved.wrapper)}, as {place}"
+                    yield Fault.at(
+                        load, f"{keys}: the load into the bare model raises RuntimeError", tier=_tier(saved.wrapper)
+                    )
+
+    def _wrapper(self, state: Value | None) -> str:
+        """How a wrapper came about whose state has its prefix; empty for no wrapper, or for one that may be none."""
+        name = state.source.wrapper if isinstance(state, Mapping) and isinstance(state.source, Module) else ""
+        return name if name in WRAPPERS and (name != PREPARED or not self.facts.world.is_run_alone) else ""
 
 
-_WRAPPERS = ("ddp", "data-parallel")
+def _when(wrapper: str) -> str:
+    return " where several processes train" if wrapper == PREPARED else ""
+
+
+def _tier(wrapper: str) -> Tier | None:
+    return Tier.WARNING if wrapper == PREPARED else None
 
 
 def _is_bare(event: StateLoaded) -> bool:
@@ -143,8 +161,7 @@ def _is_bare(event: StateLoaded) -> bool:
 
 def _is_from(load: StateLoaded, key: object, save: Called) -> bool:
     """Whether a load reads what a save writes, under the same key."""
-    held = load.state.loaded if isinstance(load.state, (Unknown, Mapping)) else None
-    call, under = held if isinstance(held, tuple) else (held, None)
-    written, read = save.argument("f", 1), call.argument("f", 0) if isinstance(call, Called) else None
-    same = written is not None and read is not None and written.key is not None and written.key == read.key
+    read, under = source_of(load)
+    to = save.argument("f", 1)
+    same = to is not None and read is not None and to.key is not None and to.key == read.key
     return same and under == key
