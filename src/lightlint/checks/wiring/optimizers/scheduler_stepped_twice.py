@@ -11,7 +11,7 @@ from lightlint.values.core import Class, Function
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
-    from lightlint.values.training import Module
+    from lightlint.values.training import Module, Schedule
 
 
 _TOO = "the Trainer steps this scheduler too"
@@ -40,13 +40,17 @@ def _fault(event: ScheduleStepped, interval: str | None) -> Fault:
     match interval, own:
         case "epoch" | "step", _ if interval == own:
             return Fault.at(event, f"{_TOO}: it goes through its schedule twice as fast")
-        case ("epoch", "step") | ("step", "epoch"):
-            return Fault.at(
-                event,
-                f"{_TOO}, once more after each epoch" if own == "step" else f"{_TOO}, after each batch",
-                tier=Tier.WARNING,
-            )
+        case "epoch", "step":  # one of many, where the schedule has no end to run over
+            tier = Tier.WARNING if _ends(event.schedule) else Tier.NOTE
+            return Fault.at(event, f"{_TOO}, once more after each epoch", tier=tier)
+        case "step", "epoch":
+            return Fault.at(event, f"{_TOO}, after each batch", tier=Tier.WARNING)
     return Fault.at(event, _TOO)
+
+
+def _ends(schedule: Schedule) -> bool:
+    """Whether a schedule raises when its steps are used up."""
+    return any(each.endswith(".OneCycleLR") for each in schedule.libraries())
 
 
 def _has(module: Module, method: str) -> bool:
