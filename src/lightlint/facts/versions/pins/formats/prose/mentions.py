@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 from urllib.parse import unquote
 
+from lightlint.facts.versions.pins.formats.images import image_pins
 from lightlint.facts.versions.pins.formats.prose.paragraphs import Paragraph, is_aside
 
 _TORCH = r"py-?torch[\s_-]*lightning|lightning|py-?torch|torch|torchvision|torchaudio"
@@ -98,6 +99,12 @@ _BLANK = re.compile(
 _ALL_BUT_LETTERS = re.compile(r"[\W\d_]+")
 _MOST_BESIDE = 8  # letters besides what is named with its version: another package, Ubuntu
 _MOST_BEHIND = 40  # characters behind a version on a line that is an entry
+_OF_NVIDIA = re.compile(  # `PyTorch 20.06-py3 NGC container`, `NVIDIA's PyTorch container (20.06)`
+    r"\bpytorch:?\s+(?P<ahead>\d\d\.\d\d(?:\.\d+)?)(?:-py3)?\s+(?:from\s+)?(?:NGC|NVIDIA)\b(?:\s+(?:container|image))?"
+    r"|\b(?:NGC|NVIDIA)(?:'s)?\s+pytorch\s+(?:container|image)s?\s*(?:version\s+|release\s+|[:(]\s*)?(?P<behind>\d\d\.\d\d(?:\.\d+)?)(?:-py3)?",
+    re.IGNORECASE,
+)
+_OR_LATER = re.compile(_LATER, re.IGNORECASE)
 _LONGEST = 20_000
 _DATA = re.compile(r"\S{400,}")  # a picture in the text
 
@@ -131,6 +138,7 @@ def mentions(paragraph: Paragraph) -> Iterator[Mention]:
         return
     yield from _in_badges(paragraph)
     text = plain(paragraph.text)
+    yield from _of_images(paragraph, text)
     for found in _all(text):
         says_so = bool(_SAYS_SO.search(_around(_SENTENCE_END, text, found))) or paragraph.sets_up
         sentence = _around(_SENTENCE_END, text, found)
@@ -140,6 +148,16 @@ def mentions(paragraph: Paragraph) -> Iterator[Mention]:
         row = paragraph.row + text.count("\n", 0, found.start())
         if not _is_oldest(text, found):
             yield from _each(*_named(found), row, counts=counts)
+
+
+def _of_images(paragraph: Paragraph, text: str) -> Iterator[Mention]:
+    """The torch of NVIDIA's images that a text speaks of; a newer one than that may do."""
+    for found in _OF_NVIDIA.finditer(text):
+        row = paragraph.row + text.count("\n", 0, found.start())
+        counts = not paragraph.is_news and not is_aside(_around(_CLAUSE_END, text, found))
+        if _OR_LATER.match(text, found.end()) is None:
+            pins = image_pins("nvcr.io/nvidia/pytorch", found["ahead"] or found["behind"])
+            yield from (Mention(name, specifier, row, counts) for name, specifier in pins)
 
 
 def _is_entry(text: str, found: re.Match[str]) -> bool:
