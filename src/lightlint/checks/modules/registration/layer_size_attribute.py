@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import AttributeSet
+from lightlint.engine.events import AttributeSet, WeightSet
 from lightlint.values.core import Library
 from lightlint.values.training import Module
 
@@ -26,9 +26,12 @@ class LayerSizeAttribute(Check):
         for path in entry.paths:
             changes = path.of(AttributeSet)
             resized = {id(event.object) for event in changes if event.name in _RESIZING}
+            given = {id(event.parameter) for event in path.of(WeightSet)}  # `weight.data = ...` may be of any shape
             for event in changes:
                 layer = event.object
                 if event.name not in _SIZES or not isinstance(layer, Module) or id(layer) in resized or layer.escaped:
+                    continue
+                if given and not given.isdisjoint(map(id, layer.parameters())):
                     continue
                 made = layer.site is not None and self.facts.rehearsed.span(layer.site) is not None
                 rows = self.facts.rehearsed.around
