@@ -369,6 +369,9 @@ def _batch_sampler(machine: Machine, loader: Loader, node: ast.AST) -> Value:
     return made
 
 
+_OF_TENSORS = ("data", "grad")
+
+
 def set_attribute(machine: Machine, value: Instance, name: str, new: Value, node: ast.AST) -> None:
     """`value.name = new`."""
     before = value.attributes.get(name)
@@ -377,6 +380,8 @@ def set_attribute(machine: Machine, value: Instance, name: str, new: Value, node
         if isinstance(found, Function) and "property" in found.flags:
             return
     if isinstance(value, Module):
+        if value.whole is not None and name in _OF_TENSORS:
+            return  # what is out of sight is a tensor then
         if name == "training":
             value.training = not is_constant(new, False)  # a mode that was kept is that of before: training, as a rule
         if isinstance(before, Module) and isinstance(new, Module):

@@ -139,7 +139,9 @@ def _update(machine: Machine, node: ast.AugAssign, scope: Scope) -> None:
         before.more |= change.more
         return
     result = operators.binary(machine, symbol, before, change, node)
-    if isinstance(result, Tensor):
+    if isinstance(before, Tensor) and before.parameter and symbol != "@":
+        result = before  # changed in place, it stays the parameter
+    elif isinstance(result, Tensor):
         result.traits = result.traits | ON_SOME if machine.split_ranks else result.traits - ON_SOME
     if machine.loops and isinstance(result, (Constant, Unknown)) and not isinstance(change, Tensor):
         result = _counted(machine, node, symbol, before, change, result)
