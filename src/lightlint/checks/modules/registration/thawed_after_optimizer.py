@@ -25,6 +25,9 @@ class ThawedAfterOptimizer(Check):
                 late = {p for each in switches if each.on and each.time > event.time for p in each.parameters} - held
                 if not late or not in_sight([event.optimizer]) or not event.optimizer.parameters:
                     continue
+                others = [each.optimizer for each in made if each.optimizer is not event.optimizer]
+                if any(each.more or not each.parameters for each in others):
+                    continue  # which of these holds what is thawed is out of sight
                 beside = _beside(path, event.optimizer.parameters)
                 # an optimizer that may hold more than is in sight lacks what was left out for being frozen
                 left = [p for p in late if p.told_frozen or not event.optimizer.more]

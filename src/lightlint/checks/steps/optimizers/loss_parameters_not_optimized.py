@@ -20,6 +20,9 @@ class LossParametersNotOptimized(Check):
         optimizers = [event.optimizer for event in entry.of(OptimizerMade)]
         if not optimizers or any(each.escaped for each in optimizers) or not any(True for _ in entry.of(Stepped)):
             return
+        known = [bool(each.parameters) and not each.more for each in optimizers]
+        if any(known) and not all(known):
+            return  # these may be what one got that is out of sight
         if is_called_elsewhere(self.facts.project, self.facts.source, "add_param_group"):
             return
         stepped = {identity(each) for optimizer in optimizers for each in optimizer.parameters}
