@@ -192,6 +192,9 @@ class Machine:
         self.autocasts: list[Instance] = []
         self.passes: dict[Hashable, Value] = {}  # what blocks that repeat gave the first time
         self.answers: dict[Hashable, bool] = {}
+        self.defaults: dict[
+            Hashable, Constant
+        ] = {}  # what options of the command line are unless they are given, by their keys
         self.bounds: dict[Hashable, Bounds] = {}  # between which numbers an unknown was found to lie, by its key
         self.choices: dict[Hashable, Choices] = {}  # among which constants an unknown was found to be, by its key
         self.equals: dict[Hashable, Hashable] = {}  # which constant an unknown was found to be, by their keys
@@ -295,6 +298,7 @@ class Machine:
         """Start with modules that another rehearsal has run, and count on from where it stopped."""
         self.modules, self._imports = dict(modules), other._imports
         self.clock, self.made_before = other.clock, other.number()
+        self.defaults |= other.defaults
         self.default_dtype = other.default_dtype
 
     @contextmanager

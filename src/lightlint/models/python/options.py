@@ -12,6 +12,7 @@ from lightlint.models.python.containers import chosen, is_table
 from lightlint.models.ranks import groups
 from lightlint.models.registry import FunctionModel, function, methods
 from lightlint.values.core import (
+    FALSE,
     NONE,
     TRUE,
     Bound,
@@ -82,7 +83,11 @@ def parser_method(machine: Machine, parser: Value, name: str, given: Arguments, 
         key = (text_of(given.keywords.get("dest")) or option.lstrip("-")).replace("-", "_")
         kind = given.keywords.get("type")
         is_number = isinstance(kind, Library) and kind.last in ("int", "float")
-        parser.attributes[key] = _option(key, given.keywords.get("default"), is_number=is_number)
+        option_value = _option(key, given.keywords.get("default"), is_number=is_number)
+        parser.attributes[key] = option_value
+        usual = option_value.default or _FLAGS.get(text_of(given.keywords.get("action")) or "")
+        if usual is not None and option_value.key is not None:
+            machine.defaults[option_value.key] = usual
         return NONE
     if name == "set_defaults":
         for key, value in given.keywords.items():
@@ -100,6 +105,9 @@ def parser_method(machine: Machine, parser: Value, name: str, given: Arguments, 
     if name in ("add_argument_group", "add_mutually_exclusive_group", "add_subparsers", "add_parser"):
         return parser
     return Unknown()
+
+
+_FLAGS = {"store_true": FALSE, "store_false": TRUE}
 
 
 def _option(key: str, default: Value | None, *, is_number: bool = False) -> Unknown:

@@ -7,7 +7,8 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import LossComputed
-from lightlint.finding import Applicability
+from lightlint.explore.questions.defaults import by_option
+from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import replace
 from lightlint.values.training import Tensor
 
@@ -23,11 +24,12 @@ class BceOnLogits(Check):
         places: dict[object, set[object]] = {}
         for event in entry.of(LossComputed):
             places.setdefault(event.made, set()).add(event.site)
+        by_choice = by_option(entry, LossComputed, _is_fault)
         for event in entry.of(LossComputed):
             if _is_fault(event):
                 message = f"`{event.function}` takes probabilities and is given the logits of a linear layer"
                 made = [event.made or event.site] if event.made is None or len(places[event.made]) == 1 else []
-                yield Fault.at(event, message, *made)
+                yield Fault.at(event, message, *made, tier=Tier.WARNING if event.site in by_choice else None)
 
     def repair(self, _node: cst.CSTNode, fault: Fault) -> Repair | None:
         """The loss of the same arguments on logits, where it is named or made, if it is given nothing else."""
