@@ -161,6 +161,8 @@ def _counted(
     """A counter in a loop, widened: a known number would hide what happens in later turns."""
     if isinstance(result, Constant) and not isinstance(result.value, (int, float)):
         return result
+    if isinstance(before.key, tuple) and before.key[:2] == ("index", machine.loops[-1].site[1]):
+        return result  # the loop's own number, which each turn sets anew
     traits = traits_of(before, change)
     if symbol == "+" and "batch-size" in change.traits:
         traits = traits - {"batch-size"} | {"samples"}
