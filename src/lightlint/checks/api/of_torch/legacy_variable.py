@@ -45,6 +45,7 @@ class LegacyVariable(Check):
         volatile = self.names.argument(call, "volatile", 2)
         if volatile is not None and self.names.constant(volatile.value) is not False:
             idle = self._is_left_out(volatile.value) or self._is_off(call)
+            idle |= self.facts.target("torch").of_code  # it goes with a torch that heeds it
             self.report(call, _VOLATILE, tier=Tier.NOTE if idle else Tier.WARNING)
         else:
             self.report(call, _NOTHING, repair=self._repair(call))
