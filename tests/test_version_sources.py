@@ -961,6 +961,16 @@ def test_code_of_python_2_bounds_torch_for_what_stands_beside_it(project) -> Non
         ),
         pytest.param({"run.sh": "singularity exec /x/pytorch1.4.0-py3.simg python train.py\n"}, "1.5", id="image"),
         pytest.param({"old.py": "y = x.cuda(async=True)\n"}, "1.11", id="async"),
+        pytest.param({"run.py": 'import timm\n\nassert timm.__version__ == "0.3.2"\n'}, "1.9", id="an assertion"),
+        pytest.param(
+            {
+                "README.md": "# Net\n\n```\ncd net/Base.kit\npip install -r requirements.txt\n```\n",
+                "Base.kit/kit.py": "",
+                "Base.kit/README.md": "```\nconda create -n kit python=3.8\nconda install pytorch torchvision cudatoolkit=10.2\n```\n",
+            },
+            "1.13",
+            id="a folder that the README sends to",
+        ),
     ],
 )
 def test_what_speaks_of_an_older_version_anywhere_leaves_nothing_certain(project, files: dict[str, str], end: str):

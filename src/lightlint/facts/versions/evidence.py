@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, reduce
 from itertools import count
 from operator import and_, or_
@@ -28,6 +28,7 @@ from lightlint.facts.versions.pins.kinds import is_page
 from lightlint.facts.versions.pins.notebooks import pins_of_notebooks
 from lightlint.facts.versions.pins.old_code import pins_of_old_code
 from lightlint.facts.versions.pins.pin import OF_LIGHTNING_1, WHEELS_FOR_TORCH, wheels_pins
+from lightlint.facts.versions.pins.sent_to import folders_sent_to
 from lightlint.facts.versions.requirements import normalise, parse_pip_command
 from lightlint.facts.versions.versions import Range, Version, parse_range
 
@@ -100,7 +101,7 @@ def _places(path: Path, root: Path, pip_lines: Sequence[str]) -> Iterator[Place]
     First its own `pip install` lines, then what the folders from its own up to the top declare and which images they
     start from, and which one version the README of a part of the project names, then scripts, CI and READMEs, which tell
     of one way to install among others, then what READMEs mention, then what was there when runs were made, at last what
-    the project's notebooks were run with.
+    the project's notebooks were run with, what folders say that a README sends to, and what code is written for.
     """
     own = [requirement for line in pip_lines for requirement in parse_pip_command(line)]
     lines = [each for each in own if each.specifier and not each.redirected]
@@ -130,6 +131,8 @@ def _places(path: Path, root: Path, pip_lines: Sequence[str]) -> Iterator[Place]
     yield Place(Kind.PROSE, tuple(Pin("python", each, path, 0, kind=Kind.PROSE) for each in ran))
     within = (directory for directory in directories if not _is_above(directory, root))
     yield from (Place(Kind.PROSE, pins_of_notebooks(directory)) for directory in within)
+    sent = [folder for directory in tops for folder in folders_sent_to(directory)]
+    yield from (_as_prose(_of_kind(kind, folder, Reach.OWN)) for folder in sent for kind in reversed(Kind))
     yield from (Place(Kind.PROSE, pins_of_old_code(directory)) for directory in directories)
 
 
@@ -137,6 +140,11 @@ def _of_kind(kind: Kind, directory: Path, reach: Reach) -> Place:
     weights = (Weight.STRONG,) if kind in _STRONG else (Weight.STRONG, Weight.WEAK)  # a YAML file may be of any kind
     pins = (pin for weight in weights for pin in pins_in(directory, reach, weight))
     return Place(kind, tuple(pin for pin in pins if pin.kind is kind))
+
+
+def _as_prose(place: Place) -> Place:
+    """What a part of a project says for itself, as what it tells of the days of the whole."""
+    return Place(Kind.PROSE, tuple(replace(pin, kind=Kind.PROSE) for pin in place.pins))
 
 
 def _without_pages(place: Place) -> Place:
