@@ -38,6 +38,14 @@ class RowsCut(Event):
 
 
 @dataclass(eq=False)
+class RowsScaled(Event):
+    """Rows were centred and scaled by the mean and the deviation, or the smallest and the largest, of all of them."""
+
+    rows: Value
+    result: Value
+
+
+@dataclass(eq=False)
 class WindowCut(Event):
     """Some steps of a series were taken, from the number of a turn or a sample on, or up to it: the next begin one step later."""
 

@@ -9,11 +9,13 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from lightlint.engine.choices import ANY_OF, is_constant_key
-from lightlint.engine.events import Averaged, Passed, RankingAveraged, SumDivided
+from lightlint.engine.events import Averaged, Passed, RankingAveraged, RowsScaled, SumDivided
 from lightlint.engine.language.counters import added_up_in
+from lightlint.engine.language.statistics import scaled_rows
 from lightlint.engine.machine import UNNAMED_RANK, Machine
 from lightlint.values.core import (
     ARRAYS,
+    FITTED,
     NO_TRAITS,
     RANKING,
     SUMMED,
@@ -150,7 +152,11 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         joined = Mapping({**left.items, **right.items}, more=left.more or right.more)
         joined.said = left.places() | right.places()
         return joined
-    return _symbolic(symbol, left, right)
+    symbolic = _symbolic(symbol, left, right)
+    if symbol == "/" and isinstance(symbolic, Unknown) and (rows := scaled_rows(left, right)) is not None:
+        symbolic.traits |= FITTED
+        machine.emit(RowsScaled(machine.where(node), rows, symbolic))
+    return symbolic
 
 
 def _repeated(machine: Machine, sequence: Sequence, count: Value, node: ast.AST) -> Sequence:

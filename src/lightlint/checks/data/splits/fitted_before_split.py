@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Called, Event, RowsCut, SplitDrawn, Stepped
+from lightlint.engine.events import Called, Event, RowsCut, RowsScaled, SplitDrawn, Stepped
 from lightlint.explore.questions.queries import are_same
 from lightlint.models.data.learning import learns
 from lightlint.values.core import Constant, Value, is_constant
@@ -26,17 +26,31 @@ class FittedBeforeSplit(Check):
         trains = any(path.of(Stepped) for path in entry.paths)
         for path in entry.paths:
             fitted = [event for event in path.of(Called) if event.path.startswith("fit") and _learns(event)]
+            scaled = [event for event in path.of(RowsScaled) if not event.where.turns]
+            if not fitted and not scaled:
+                continue
             for split in path.of(SplitDrawn):
-                before = [each for each in fitted if each.time < split.time]
-                if split.name == "train_test_split" and "fitted" in split.data[0].traits and before:
-                    yield _fault(before[-1], split, "`train_test_split` sets")
+                found = _seen(fitted, scaled, split, split.data[0]) if split.data else None
+                if split.name == "train_test_split" and found is not None and "fitted" in split.data[0].traits:
+                    yield _fault(found, split, "`train_test_split` sets")
             for first, last in _cut_apart(path) if trains else ():
-                before = [each for each in fitted if each.time < first.time]
-                if before and (_says_held_out(path, first) or _says_held_out(path, last)):
-                    yield _fault(before[-1], first, f"line {last.site[1]} sets")
+                found = _seen(fitted, scaled, first, first.value)
+                if found is not None and (_says_held_out(path, first) or _says_held_out(path, last)):
+                    yield _fault(found, first, f"line {last.site[1]} sets")
 
 
-def _fault(event: Called, split: Event, who: str) -> Fault:
+def _seen(fitted: list[Called], scaled: list[RowsScaled], split: Event, rows: Value) -> Called | RowsScaled | None:
+    """What saw all rows before a split: what gave these, else the last transformer that was fitted."""
+    own = [each for each in scaled if each.result is rows and each.time < split.time]
+    before: list[Called | RowsScaled] = [*own, *(each for each in fitted if each.time < split.time)]
+    others = [each for each in scaled if each.time < split.time]
+    return own[-1] if own else before[-1] if before else others[-1] if others else None
+
+
+def _fault(event: Called | RowsScaled, split: Event, who: str) -> Fault:
+    if isinstance(event, RowsScaled):
+        message = f"what these rows are scaled by is of all of them, also of those that {who} aside: they are no test any more"
+        return Fault.at(event, message, split.site)
     shown = event.receiver.name if event.receiver is not None else ""
     message = f"`{shown}.{event.path}` sees the rows that {who} aside: they are no test any more"
     return Fault.at(event, message, split.site)
