@@ -18,7 +18,7 @@ from lightlint.facts.project.mentions import occurs
 from lightlint.finding import Applicability, Tier
 from lightlint.fixes.edits import wrap
 from lightlint.values.canonical import LIBRARIES
-from lightlint.values.core import Constant, Library, Sequence, Unknown
+from lightlint.values.core import Constant, Library, Sequence, Unknown, is_constant
 from lightlint.values.training import Instance, Tensor
 
 if TYPE_CHECKING:
@@ -142,7 +142,10 @@ class AccumulationNotScaled(Check):
 
     def _decays(self, made: cst.Call | None) -> bool:
         """Whether the call that makes an optimizer gives it a weight decay, or may."""
-        return made is None or self.names.has_star(made) or self.names.argument(made, "weight_decay", 4) is not None
+        if made is None or self.names.has_star(made):
+            return True
+        given = self.names.argument(made, "weight_decay", 4)
+        return given is not None and self.names.constant(given.value) != 0
 
     def _clips(self) -> bool:
         """Whether some code of the project clips gradients: sums of them come to the bound earlier than means."""
@@ -233,7 +236,8 @@ class AccumulationNotScaled(Check):
 
     def _is_even(self, optimizer: Instance) -> bool:
         decay = optimizer.argument("weight_decay", 4)
-        return isinstance(optimizer.cls, Library) and evens(optimizer.cls.path, decay is not None) and not self._clips()
+        decays = decay is not None and not is_constant(decay, 0, 0.0)
+        return isinstance(optimizer.cls, Library) and evens(optimizer.cls.path, decays) and not self._clips()
 
 
 def _is_worked_out(value: Tensor) -> bool:
