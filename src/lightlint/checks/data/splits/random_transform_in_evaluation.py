@@ -6,18 +6,19 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import SampleMade, Transformed
+from lightlint.engine.events import LoaderMade, SampleMade, Transformed
 from lightlint.explore.questions.evaluation import evaluated_loaders
 from lightlint.explore.samples import whole_of
 from lightlint.facts.objects.classes import DATA_MODULE
 from lightlint.facts.project.mentions import has_no_step_for
 from lightlint.models.data.pictures.fixed import pictures_of
 from lightlint.models.data.pictures.transforms import drawing
-from lightlint.values.core import Library
+from lightlint.values.core import Class, Library
 from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
+    from lightlint.values.core import Site
     from lightlint.values.training import Loader
 
 
@@ -36,7 +37,18 @@ class RandomTransformInEvaluation(Check):
             found = next(_of_library(data) if isinstance(data.cls, Library) else _of_program(entry, loader), None)
             if found is not None and not has_no_step_for(self.facts.project, self.facts.source, event.where.phase):
                 message = f"the data that is evaluated goes through `{found.name}`: each evaluation sees other pictures"
-                yield Fault(data.site, message)
+                part = _chosen_of(entry, loader, data)
+                yield Fault(part or data.site, message, also=(data.site,) if part else ())
+
+
+def _chosen_of(entry: Entry, loader: Loader, data: Instance) -> Site | None:
+    """Where a `Subset` is made of a data set that is right as it is for the other part, which is trained on."""
+    part = loader.data
+    if not isinstance(part, Instance) or part is data or "indices" not in part.arguments or isinstance(part.cls, Class):
+        return None
+    sites = {each.site for each, _ in evaluated_loaders(entry).values()}
+    others = (event.loader for event in entry.of(LoaderMade) if event.loader.site not in sites)
+    return part.site if any(each.data is not part and whole_of(each.data) is data for each in others) else None
 
 
 def _of_library(data: Instance) -> Iterator[Instance]:
