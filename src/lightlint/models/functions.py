@@ -389,6 +389,15 @@ def _packed_sequence(machine: Machine, given: Arguments, node: ast.AST) -> Value
     return packed
 
 
+@function("torch.nn.utils.rnn.pad_sequence")
+def _pad_sequence(machine: Machine, given: Arguments, node: ast.AST) -> Value:
+    """Sequences of several lengths in one tensor."""
+    padded = tensors.computed(machine, "pad_sequence", given, node)
+    if isinstance(padded, Tensor) and given.exact:
+        padded.filler = given.get(2, "padding_value") or Constant(0)
+    return padded
+
+
 @function("torch.is_autocast_enabled")
 def _is_autocast_enabled(machine: Machine, _: Arguments, __: ast.AST) -> Value:
     """Whether code stands in an autocast block: behind it, it does not any more. A framework may have entered one."""

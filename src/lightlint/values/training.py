@@ -167,6 +167,7 @@ class Tensor(Value):
     metric: Value | None = None
     origin: Site | None = None
     filled = False  # numbers were written into it, or into what it was made of
+    filler: Value | None = None  # what fills up short sequences in it, as `pad_sequence` puts them together
     edited = False  # a method changed its numbers in place
     uninitialised = False  # nobody has filled its memory
     steps: int | None = None  # of padded sequences: which dimension counts the steps

@@ -43,7 +43,8 @@ def reduce(name: str, made: Tensor, source: Value | None, given: Arguments) -> N
 
 def leaves_out(given: Mapping[str, Value]) -> bool:
     """Whether a loss is told a class that it leaves out, another than it leaves out anyway."""
-    return not is_constant(given.get("ignore_index", Constant(-100)), -100)
+    weighs = not is_constant(given.get("weight", Constant(None)), None)  # perhaps by zero
+    return weighs or not is_constant(given.get("ignore_index", Constant(-100)), -100)
 
 
 def reduction_of(given: Arguments) -> str | None:

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import LossComputed, Masked
 from lightlint.engine.events.huggingface import Labelled, TrainerRan
+from lightlint.explore.samples import part_of_batch, parts_of
 from lightlint.frameworks.huggingface.trainer import TOKENS
 from lightlint.frameworks.huggingface.values import name_of_collator, replaces
+from lightlint.models.data.workers import SAMPLE
 from lightlint.models.sequences import masks
 from lightlint.models.sequences.masks import LEFT_OUT
-from lightlint.values.core import Sequence, Unknown, is_constant, text_of
+from lightlint.values.core import Constant, Sequence, Unknown, is_constant, number_of, text_of
 from lightlint.values.training import Instance, Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
     from lightlint.values.core import Site, Value
-    from lightlint.values.training import Encoding
+    from lightlint.values.training import Encoding, Loader
 
 _PADDING = (
     "DataCollatorForLanguageModeling",
@@ -51,6 +53,9 @@ class PaddingInLoss(Check):
                     )
                 elif _is_over_looked_up(event):
                     message = "the loss counts the padding of the batch: its targets are the ids of which the embedding is told that one is padding"
+                    yield Fault.at(event, message)
+                elif _is_over_filled(event):
+                    message = "the loss counts the padding of the batch: its targets are filled up by `pad_sequence`, and it is told of no class to leave out"
                     yield Fault.at(event, message)
             for used in path.of(Masked):
                 if used.kept and used.mask.kind == LEFT_OUT and used.where.grad:
@@ -111,6 +116,34 @@ def _is_over_looked_up(event: LossComputed) -> bool:
     sources = [*masks.origins(event.target)]
     known = any(each.looked_up is not None for each in sources) and any(each.compared for each in sources)
     return known and not any(each.filled or each.escaped for each in sources)
+
+
+def _is_over_filled(event: LossComputed) -> bool:
+    """Whether targets are sequences that a collate function has filled up to one length, with what is a class like others."""
+    if event.function not in _LOSSES or event.ignores or event.reduction not in ("mean", "sum") or not event.where.grad:
+        return False
+    sources = [*masks.origins(event.target)]
+    if any(each.filled or each.edited or each.escaped or each.compared or each.packed for each in sources):
+        return False
+    return any(_is_filled_up(loader, made) for each in sources for loader, made in _made_of(each))
+
+
+def _made_of(tensor: Tensor) -> Iterator[tuple[Loader, list[Tensor]]]:
+    """What the collate function of a loader gave that a tensor of its batch is, and what that was made of."""
+    found = part_of_batch(tensor)
+    if found is not None:
+        yield found[0], [*masks.origins(parts_of(found[0]).get(found[1]))]
+    elif tensor.batch_of is not None and tensor.part is None:
+        yield tensor.batch_of, [*masks.origins(tensor.batch_of.attributes.get(SAMPLE))]
+
+
+def _is_filled_up(loader: Loader, made: list[Tensor]) -> bool:
+    """Whether a tensor holds several sequences that are filled up with the number of a class, and was not looked at since."""
+    filler = next((each.filler for each in made if each.filler is not None), None)
+    number = number_of(filler) if filler is not None else None
+    changed = any(each.filled or each.edited or each.compared for each in made)
+    several = not is_constant(loader.arguments.get("batch_size", Constant(1)), 1, None)
+    return several and not changed and number is not None and number >= 0
 
 
 def _are_ids(value: Value | None) -> bool:
