@@ -12,6 +12,7 @@ from lightlint.engine.frames import Call, Condition
 from lightlint.engine.generators import generator_of
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.engine.training_loops import note_backward, note_step
+from lightlint.values import arrays
 from lightlint.values.core import (
     ASSUMED,
     DEFAULT,
@@ -154,6 +155,7 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
         found = Unknown(key, traits, hint=hint)
         found.lent = values
         found.given_by = holder if isinstance(holder, Value) else None
+        found.axes = arrays.of_call(found.given_by, hint, given.positional, given.keywords)
         found.answers = holder.answers if isinstance(holder, Value) and hint in _GRADIENT_PASSES else frozenset([found])
     return found
 

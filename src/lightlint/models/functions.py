@@ -32,6 +32,7 @@ from lightlint.models.registry import FUNCTIONS, PACKAGES, function
 from lightlint.models.tensors import draws, forms, layouts, precision
 from lightlint.models.tensors.arithmetic import note_sum
 from lightlint.models.training import modules
+from lightlint.values import arrays
 from lightlint.values.canonical import canonical
 from lightlint.values.core import (
     ARRAYS,
@@ -123,6 +124,7 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
         None, kept & (LASTING | ARRAYS) if root == "numpy" else kept, hint=last, plain=path.startswith("math.")
     )
     found.lent = values
+    found.axes = arrays.of_library(path, given.positional, given.keywords)
     if _DRAWS.fullmatch(path) is not None:
         machine.clock += 1
         found.key = ("drawn", machine.clock)
@@ -269,7 +271,7 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
     _ask_gradient(made, given)
     if last in ("tensor", "as_tensor", "scalar_tensor", "Tensor"):
         plain = isinstance(first, (Constant, Unknown)) and (isinstance(first, Constant) or first.plain)
-        made.scalar = plain and last != "Tensor"
+        made.scalar = last != "Tensor" and (arrays.count_of(first) == 0)
         if written is None and not plain and not isinstance(first, Sequence) and last != "Tensor":
             made.device = first.device if isinstance(first, Tensor) else None
     if isinstance(first, Sequence) and last in _OF_DATA:

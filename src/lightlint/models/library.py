@@ -58,6 +58,7 @@ from lightlint.models.ranks import (
 )
 from lightlint.models.registry import ITEMS
 from lightlint.models.training import modules
+from lightlint.values import arrays
 from lightlint.values.core import (
     FITTED,
     GATHERED,
@@ -205,6 +206,8 @@ class LibraryModels:
         found = Unknown(("item", *keys) if None not in keys else None, traits, hint=text_of(index) or "")
         if traits & RANKING:
             found.answers = value.answers
+        if isinstance(value, Unknown):
+            found.axes = arrays.of_item(value, index)
         if isinstance(value, Unknown) and isinstance(index, Sequence):
             found.lent = value.lent  # a view of an array comes from the call that gave it
         return found
@@ -296,9 +299,9 @@ class LibraryModels:
             return self.part(machine, value.attributes["#parts"], index, node)
         if isinstance(value, Instance) and isinstance(value.cls, Class):
             return self.item(machine, value, Constant(index), node)
-        if value.key is not None:
-            return Unknown(("part", value.key, index), value.traits & LASTING)
-        return Unknown(None, value.traits & LASTING)
+        found = Unknown(("part", value.key, index) if value.key is not None else None, value.traits & LASTING)
+        found.axes = arrays.of_part(value, index)
+        return found
 
     def enter(self, machine: Machine, value: Value, node: ast.AST) -> tuple[Value, object]:
         return contexts.enter(machine, value, node)
@@ -467,6 +470,7 @@ def _of_unknown(machine: Machine, value: Unknown, name: str, node: ast.AST) -> V
     key = identified(value).key
     found = Unknown(("of", key, name) if key is not None else None, value.traits & LASTING, hint=name)
     found.holder = value  # type: ignore[attr-defined]
+    found.axes = arrays.of_attribute(value, name)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 Traits = frozenset[str]
@@ -96,6 +97,15 @@ class Value:
     )
 
 
+@dataclass(frozen=True)
+class Axes:
+    """How many dimensions something has, and what it is: "array", "table" and "column" of pandas, "places" of one of these
+    (`.iloc`), "methods" of a column's entries (`.str`), the "groups" of a table, its "rows", and a "pair" of one of these."""
+
+    count: int
+    kind: str = "array"
+
+
 class Unknown(Value):
     """Nothing is known of it but, perhaps, its name.
 
@@ -122,6 +132,7 @@ class Unknown(Value):
     by_one = False  # of a counter: it goes up by one
     made_by: Value | None = None  # the transform of pictures that gave it
     items: Mapping | None = None
+    axes: Axes | None = None  # of an array, a table or a column: see `values.arrays`
 
     def __init__(
         self,

@@ -8,7 +8,8 @@ from lightlint.engine.machine import Machine
 from lightlint.models import tensors
 from lightlint.models.data import workers
 from lightlint.models.tensors import forms
-from lightlint.values.core import Constant, Mapping, Sequence, Unknown, Value, is_constant
+from lightlint.values import arrays
+from lightlint.values.core import SINGLE, Constant, Mapping, Sequence, Unknown, Value, is_constant
 from lightlint.values.training import Loader, Tensor
 
 
@@ -54,6 +55,8 @@ def note_made(made: Tensor, data: Value) -> None:
     listed = _listed(data)
     if made.rank == 1 and listed is not None and not listed.more and len(listed.items) == 1 and not listed.grows:
         made.sizes = (1,)
+    elif made.rank == 1 and not data.traits & SINGLE:
+        made.form = forms.ROW
 
 
 def _listed(value: Value) -> Sequence | None:
@@ -71,4 +74,4 @@ def dimensions(value: Value) -> tuple[int, bool]:
     if listed is not None:
         inner, sure = dimensions(listed.items[0]) if listed.items else (0, False)
         return inner + 1, sure
-    return 0, isinstance(value, Constant) or (isinstance(value, Unknown) and value.plain)
+    return arrays.dimensions(value)

@@ -19,6 +19,7 @@ from lightlint.engine.machine import Machine
 from lightlint.models import tensors
 from lightlint.models.data import graphs, loaders
 from lightlint.models.names.tables import ROUND_ROBIN
+from lightlint.values import arrays
 from lightlint.values.core import (
     GATHERED,
     IDS,
@@ -219,7 +220,9 @@ def _unknown(machine: Machine, value: Value) -> Iteration:
     traits = value.traits & (LASTING | IDS | GATHERED)  # a row of token ids is made of these, too
 
     def pull(turn: int) -> Value:
-        return Unknown(("element", key, turn) if key is not None else None, traits)
+        found = Unknown(("element", key, turn) if key is not None else None, traits)
+        found.axes = arrays.of_element(value)
+        return found
 
     return unknown_turns(pull, "elements", Unknown(("length", key), plain=True) if key is not None else None, value)
 

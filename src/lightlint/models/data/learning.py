@@ -8,10 +8,12 @@ from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import RowsCut, SplitDrawn, WindowCut
 from lightlint.engine.machine import Machine
 from lightlint.models.registry import function, methods
+from lightlint.values import arrays
 from lightlint.values.core import (
     FITTED,
     INTEGERS,
     LASTING,
+    Axes,
     Sequence,
     Traits,
     Unknown,
@@ -87,13 +89,19 @@ def _split(machine: Machine, given: Arguments, node: ast.AST) -> Value:
     kept = traits_of(*given.values()) & LASTING
     if not given.exact or not given.positional:
         return Unknown(None, kept, hint="train_test_split")
-    parts = Sequence(
-        [Unknown(None, traits_of(each) & (LASTING | INTEGERS)) for each in given.positional for _ in range(2)]
-    )
+    parts = Sequence([_part_of(each) for each in given.positional for _ in range(2)])
     seed = given.keywords.get("random_state")
     seeded = (seed is not None and not is_constant(seed, None)) or "shuffle" in given.keywords
     machine.emit(SplitDrawn(machine.where(node), "train_test_split", given.positional, parts, seeded))
     return parts
+
+
+def _part_of(rows: Value) -> Unknown:
+    """Some of the rows: they have the dimensions that all have."""
+    part = Unknown(None, traits_of(rows) & (LASTING | INTEGERS))
+    count = arrays.count_of(rows)
+    part.axes = rows.axes if isinstance(rows, Unknown) else Axes(count) if count else None
+    return part
 
 
 def kept_of(values: list[Value]) -> Traits:
