@@ -31,6 +31,7 @@ _NAMING = (
     "torch.autocast",
     "torch.profiler.",
 )
+_SPREAD = {"auto", "balanced", "balanced_low_0", "sequential"}
 _DEPTH = 3
 
 
@@ -49,8 +50,18 @@ def puts_on_gpu(names: Names, call: cst.Call) -> bool:
     method, name = names.method(call), names.call(call) or ""
     if isinstance(call.func, cst.Attribute) and method == "cuda" and name.partition(".")[0] != "torch":
         return True
+    if method == "from_pretrained" and _is_mapped(names, call):
+        return True
     given = device_given(names, call)
     return given is not None and is_gpu(names, given)
+
+
+def _is_mapped(names: Names, call: cst.Call) -> bool:
+    """Whether a model that is loaded is spread over the GPUs there are, or put on one."""
+    given = names.argument(call, "device_map")
+    where = names.constant(given.value) if given is not None else None
+    places = set(where.values()) if isinstance(where, dict) else {where}
+    return any(each in _SPREAD or (isinstance(each, str) and each.startswith("cuda")) for each in places)
 
 
 def device_given(names: Names, call: cst.Call) -> cst.BaseExpression | None:

@@ -29,6 +29,21 @@ def uses_cuda(facts: Linked, call: cst.Call) -> bool:
     return callee is not None and any(starts_cuda(facts.names, each) for each in Place(facts, callee).calls())
 
 
+def use_before(facts: Linked, run: cst.Call) -> cst.Call | None:
+    """The first call of the same function, or of the module itself, that surely uses CUDA whenever a run gets so far."""
+    owner = facts.tree.owner(run)
+    calls = [each for each in facts.tree.own(owner, cst.Call) if facts.tree.order(each) < facts.tree.order(run)]
+    known = {id(test) for test, _ in facts.conditions(run)}
+    for call in sorted(calls, key=facts.tree.order):
+        if uses_cuda(facts, call) and all(_holds(facts, *each, known) for each in facts.conditions(call)):
+            return call
+    return None
+
+
+def _holds(facts: Linked, test: cst.BaseExpression, outcome: bool, known: set[int]) -> bool:
+    return id(test) in known or (outcome and facts.names.call(test) == "torch.cuda.is_available")
+
+
 def fixes_devices(facts: Linked, call: cst.Call) -> bool:
     """Whether a call surely makes CUDA's driver read which devices it may see."""
     return starts_cuda(facts.names, call) or (asks_driver(facts.names, call) and not asks_nvml(facts))

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
-from lightlint.checks.devices.placement.model_moved_before_fit.forks import forks, use_before
+from lightlint.checks.devices.placement.model_moved_before_fit.forks import forks
 from lightlint.engine.events import Called, CalledUnknown, Event, Forward
 from lightlint.explore.questions.queries import is_held
 from lightlint.facts.ranks.trainers import lightning_ranks
 from lightlint.facts.ranks.world import Ranks
+from lightlint.facts.tensors.cuda_uses import use_before
 from lightlint.finding import Tier
 from lightlint.fixes.edits import drop_statement, replace
 from lightlint.values.core import Unknown, Value, text_of

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from lightlint.facts.tensors.cuda_uses import uses_cuda
 from lightlint.facts.values.keywords import keywords
 
 if TYPE_CHECKING:
@@ -40,18 +39,3 @@ def _forks_by_default(facts: FileFacts, trainer: cst.Call, devices: cst.BaseExpr
     if not several or not facts.lightning.surely_at_least(Version("2")):
         return False
     return facts.source.cell_at(facts.span(trainer)[0]) is not None
-
-
-def use_before(facts: FileFacts, run: cst.Call) -> cst.Call | None:
-    """The first call of the same function, or of the module itself, that surely uses CUDA whenever a run gets so far."""
-    owner = facts.tree.owner(run)
-    calls = [each for each in facts.tree.own(owner, cst.Call) if facts.tree.order(each) < facts.tree.order(run)]
-    known = {id(test) for test, _ in facts.conditions(run)}
-    for call in sorted(calls, key=facts.tree.order):
-        if uses_cuda(facts, call) and all(_holds(facts, *each, known) for each in facts.conditions(call)):
-            return call
-    return None
-
-
-def _holds(facts: FileFacts, test: cst.BaseExpression, outcome: bool, known: set[int]) -> bool:
-    return id(test) in known or (outcome and facts.names.call(test) == "torch.cuda.is_available")
