@@ -245,6 +245,7 @@ class Sequence(Value):
         self.repeated: Site | None = None  # where `[item] * n` put one object into all places
         self.depth = 0  # how many loops were open where it was made
         self.taken: set[int] = set()  # the places that the program takes one by one
+        self.talk = False  # the messages of one talk with a model
         self.grows = False  # it is added to in each turn of a loop of which a few are rehearsed
         self.gone_over = False
         self.another: Callable[[], Value] | None = None  # makes one more, where who takes them tells how many there are

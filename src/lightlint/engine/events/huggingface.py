@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events.base import Event
@@ -38,13 +38,25 @@ class TrainerRan(Event):
 
 @dataclass(eq=False)
 class Rewarded(Event):
-    """A reward function of a Trainer of TRL, the one at a `place` among them, gave something back, in code at a site."""
+    """A reward function of a Trainer of TRL, the one at a `place` among them, gave something back, in code at a site.
+
+    `inside`: what happened in it.
+    """
 
     trainer: Instance
     settings: Instance | None
     place: int
     result: Value
     returned_at: Site | None
+    inside: list[Event] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class TalkAsked(Event):
+    """The messages of a talk were asked for something that only a text has; `raises`: a list raises then."""
+
+    asked: str
+    raises: bool
 
 
 @dataclass(eq=False)
@@ -156,6 +168,14 @@ class Labelled(Event):
 
     model: Module
     given: Arguments
+
+
+@dataclass(eq=False)
+class TokensRead(Event):
+    """A model of Transformers was given token ids, by itself or in the pass of another."""
+
+    model: Module
+    ids: Value
 
 
 @dataclass(eq=False)

@@ -10,6 +10,7 @@ from typing import Any
 
 from lightlint.engine.choices import ANY_OF, is_constant_key
 from lightlint.engine.events import Averaged, Passed, RankingAveraged, RowsScaled, SumDivided
+from lightlint.engine.events.huggingface import TalkAsked
 from lightlint.engine.language.counters import added_up_in
 from lightlint.engine.language.statistics import scaled_rows
 from lightlint.engine.machine import UNNAMED_RANK, Machine
@@ -266,6 +267,7 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
     for each in (left, right):
         if isinstance(each, Unknown) and each.encoding is not None:
             each.encoding.asked = True
+    _note_talk(machine, symbol, left, right, node)
     traits = traits_of(left, right)
     if (flag := _as_flag(symbol, left, right)) is not None:
         return flag
@@ -320,6 +322,16 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
         keys = (identified(left).key, identified(right).key)
     key = (symbol, *keys) if None not in keys else None
     return Unknown(key, traits, plain=True)
+
+
+def _note_talk(machine: Machine, symbol: str, left: Value, right: Value, node: ast.AST) -> None:
+    """Write down that the messages of a talk are searched for a text, or compared with one."""
+    compares = symbol in ("==", "!=") and isinstance(left, Sequence) and left.talk
+    searched = left if compares else right
+    other = right if compares else left
+    asks = symbol in ("in", "not in", "==", "!=") and isinstance(searched, Sequence) and searched.talk
+    if asks and not isinstance(other, (Sequence, Mapping)) and not is_constant(other, None):
+        machine.emit(TalkAsked(machine.where(node), f"`{symbol}`", raises=False))
 
 
 def _is_device_among_constants(left: Value, right: Value) -> bool:

@@ -7,9 +7,11 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
 from functools import partial
+from typing import TypeGuard
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call
+from lightlint.engine.events import Event
 from lightlint.engine.events.huggingface import MetricsComputed, Rewarded, SettingsParsed, TrainerMade, TrainerRan
 from lightlint.engine.execution import LeaveLoop, NextTurn, Raised
 from lightlint.engine.machine import Machine
@@ -32,6 +34,7 @@ from lightlint.values.core import (
     NONE,
     Bound,
     Class,
+    Constant,
     Function,
     Library,
     Mapping,
@@ -195,23 +198,45 @@ def _run(machine: Machine, trainer: Instance, name: str, node: ast.AST) -> None:
                 _tell(machine, each, trainer, node)
     _compute_metrics(machine, trainer, settings, node)
     if name == "train":
-        _reward(machine, trainer, settings, node)
+        _reward(machine, trainer, settings, row, node)
+
+
+def _is_talk(prompt: Value | None) -> TypeGuard[Sequence]:
+    """Whether a prompt is a list of messages: TRL hands over what a model answers as such a list, too."""
+    messages = prompt.items if isinstance(prompt, Sequence) and prompt.kind == "list" else []
+    return bool(messages) and all(
+        isinstance(each, Mapping) and {"role", "content"} <= each.items.keys() for each in messages
+    )
+
+
+def _answer() -> Sequence:
+    """What a model answers to messages: one message."""
+    answer = Sequence([Mapping({"role": Constant("assistant"), "content": Unknown(hint="content", plain=True)})])
+    answer.talk = True
+    return answer
 
 
 _OF_REWARDS = ("prompts", "completions", "completion_ids")
 
 
-def _reward(machine: Machine, trainer: Instance, settings: Instance | None, node: ast.AST) -> None:
+def _reward(machine: Machine, trainer: Instance, settings: Instance | None, row: Mapping | None, node: ast.AST) -> None:
     """What the program's reward functions give; all else that they do is left aside."""
+    prompt = row.items.get("prompt") if row is not None else None
     given = trainer.argument("reward_funcs", 1)
     for place, function in enumerate(given.items if isinstance(given, Sequence) else [given]):
         if function is None or not is_own(function):
             continue
         told: dict[str, Value] = {name: Sequence([Unknown((name, trainer.key))], more=True) for name in _OF_REWARDS}
+        if _is_talk(prompt):
+            told["prompts"], told["completions"] = Sequence([prompt], more=True), Sequence([_answer()], more=True)
         result: Value = Unknown()
-        with apart(machine, set(), []), suppress(Exception):  # it may raise what the program does, or spend the budget
+        inside: list[Event] = []
+        with (
+            apart(machine, set(), inside),
+            suppress(Exception),
+        ):  # it may raise what the program does, or spend the budget
             result = call(machine, function, Arguments([], told, double_star=Unknown()), node)
-        machine.emit(Rewarded(machine.where(node), trainer, settings, place, result, machine.returned_at))
+        machine.emit(Rewarded(machine.where(node), trainer, settings, place, result, machine.returned_at, inside))
 
 
 def _row(machine: Machine, trainer: Instance, node: ast.AST) -> Mapping | None:

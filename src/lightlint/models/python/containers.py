@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.containers import extend, listed, note_filled, note_next
 from lightlint.engine.events import Appended, CopySet, Emptied, StateRead
-from lightlint.engine.events.huggingface import ColumnAsked
+from lightlint.engine.events.huggingface import ColumnAsked, TalkAsked
 from lightlint.engine.machine import Machine, Test
 from lightlint.models.names.tables import MOVES
 from lightlint.values.core import (
@@ -36,8 +36,19 @@ from lightlint.values.training import Tensor, tensors_in
 _MOST_ITEMS = 40
 
 
+def _note_talk(machine: Machine, name: str, given: Arguments, node: ast.AST) -> None:
+    """Write down that the messages of a talk are asked for what only a text has."""
+    asked = given.positional[0] if given.positional else None
+    of_lists = hasattr(list, name)
+    text = name in ("count", "index") and asked is not None and not isinstance(asked, (Mapping, Sequence))
+    if text or (hasattr(str, name) and not of_lists):
+        machine.emit(TalkAsked(machine.where(node), f"`{name}`", raises=name != "count"))
+
+
 def sequence_method(machine: Machine, value: Sequence, name: str, given: Arguments, node: ast.AST) -> Value:
     """A method of a list, set or deque."""
+    if value.talk:
+        _note_talk(machine, name, given, node)
     first = given.positional[0] if given.positional else None
     if name in ("append", "appendleft", "add") and first is not None:
         note_added(machine, value, first, node)
