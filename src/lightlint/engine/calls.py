@@ -110,6 +110,10 @@ _ASKING_TEXTS = frozenset(["startswith", "endswith"])
 """Methods that only texts have, and that say the same of one each time."""
 
 
+_SAME_NUMBERS = ("astype", "copy", "tolist", "numpy", "clone", "contiguous", "long", "to", "cuda")
+"""Methods whose result has the numbers of their object, in the same order."""
+
+
 def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.AST) -> Value:
     """A call of something out of sight: whatever it is given escapes."""
     hint = function.last if isinstance(function, Library) else getattr(function, "hint", "")
@@ -156,6 +160,8 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
         found.lent = values
         found.given_by = holder if isinstance(holder, Value) else None
         found.axes = arrays.of_call(found.given_by, hint, given.positional, given.keywords)
+        if hint in _SAME_NUMBERS and isinstance(holder, Value):
+            found.cut_from = holder.cut_from
         found.answers = holder.answers if isinstance(holder, Value) and hint in _GRADIENT_PASSES else frozenset([found])
     return found
 

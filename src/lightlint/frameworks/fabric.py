@@ -80,10 +80,15 @@ def attribute(machine: Machine, value: Value, name: str, node: ast.AST) -> Value
     if name == "gradient_accumulation_steps":
         assert isinstance(value, Instance)
         return value.arguments.get(name) or Unknown(("of", value.key, name), hint=name, plain=True)
+    if name == "mixed_precision":
+        assert isinstance(value, Instance)
+        told = value.arguments.get(name)
+        settled = told is not None and not is_constant(told, None)
+        return told if settled else Unknown(("of", value.key, name), hint=name, plain=True)
     if name == "sync_gradients":
         turns = tuple(loop.turn for loop in machine.loops)
         return Unknown(("sync gradients", turns), frozenset({"periodic"}), plain=True)
-    if name in ("state", "logger", "loggers", "strategy", "trackers", "distributed_type", "mixed_precision"):
+    if name in ("state", "logger", "loggers", "strategy", "trackers", "distributed_type"):
         return Unknown(("of", value.key, name), hint=name)
     return None
 

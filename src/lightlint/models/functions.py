@@ -15,6 +15,7 @@ from lightlint.engine.misuse import is_caught
 from lightlint.models import objects, tensors
 from lightlint.models.data import collating, graphs, learning, ranking
 from lightlint.models.names.classes import name_of
+from lightlint.models.names.huggingface import ROWS
 from lightlint.models.names.kinds import kind_of
 from lightlint.models.names.tables import (
     ACTIVATIONS,
@@ -29,6 +30,7 @@ from lightlint.models.names.tables import (
 from lightlint.models.numbers import angles, gradients, halves
 from lightlint.models.ranks.groups import rank_value
 from lightlint.models.registry import FUNCTIONS, PACKAGES, function
+from lightlint.models.sequences import cuts
 from lightlint.models.tensors import draws, forms, layouts, precision
 from lightlint.models.tensors.arithmetic import note_sum
 from lightlint.models.training import modules
@@ -90,7 +92,8 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
 
         return call_builtin(machine, last, given, node)
     owner = path.rpartition(".")[0]
-    if given.positional and kind_of(owner) and owner.rpartition(".")[2][:1].isupper():  # Base.method(self, ...)
+    by_class = kind_of(owner) not in (None, ROWS) and owner.rpartition(".")[2][:1].isupper()
+    if given.positional and by_class:  # Base.method(self, ...); a table has class methods
         return objects.call_library_method(machine, given.positional[0], last, given.behind(1), node)
     if kind_of(path) is not None:
         return objects.make_library(machine, library, given, node)
@@ -125,6 +128,8 @@ def call_library(machine: Machine, library: Library, given: Arguments, node: ast
     )
     found.lent = values
     found.axes = arrays.of_library(path, given.positional, given.keywords)
+    if root == "numpy" and last in ("array", "asarray", "asanyarray", "ascontiguousarray", "copy") and values:
+        cuts.keep(found, values[0])
     if _DRAWS.fullmatch(path) is not None:
         machine.clock += 1
         found.key = ("drawn", machine.clock)

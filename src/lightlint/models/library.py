@@ -57,6 +57,7 @@ from lightlint.models.ranks import (
     seeds,  # noqa: F401 - its functions register themselves
 )
 from lightlint.models.registry import ITEMS
+from lightlint.models.sequences import cuts
 from lightlint.models.training import modules
 from lightlint.values import arrays
 from lightlint.values.core import (
@@ -210,6 +211,7 @@ class LibraryModels:
             found.axes = arrays.of_item(value, index)
         if isinstance(value, Unknown) and isinstance(index, Sequence):
             found.lent = value.lent  # a view of an array comes from the call that gave it
+            cuts.note(found, value, index)
         return found
 
     def set_item(self, machine: Machine, value: Value, index: Value, new: Value, node: ast.AST) -> None:
@@ -499,8 +501,7 @@ def _of_sequence(value: Sequence, index: Value) -> Value:
             except (TypeError, ValueError):
                 return Unknown()
         part = Sequence(value.items, value.kind, more=True)
-        first = value.cut_from[0] if value.cut_from is not None else value
-        part.cut_from = (first, index.items[0] if index.items else None)
+        cuts.note(part, value, index)
         return part
     if index.key is not None and len(value.items) > 1:
         return value.items[0] if all(type(each) is type(value.items[0]) for each in value.items) else Unknown()

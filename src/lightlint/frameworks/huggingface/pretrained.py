@@ -18,13 +18,16 @@ from lightlint.values.core import NONE, Constant, Library, NoneOf, Unknown, Valu
 from lightlint.values.training import Module
 
 _TOKENIZERS = re.compile(r"Tokenizer(?:Fast)?$|Processor$")
+_OF_TRANSFORMERS = re.compile(r"(?!TF[A-Z]|Flax)[A-Z]\w*(?:Model|For[A-Z][A-Za-z]+)")
 _NO_MODELS = re.compile(r"Config$|FeatureExtractor$|Scheduler$|Pipeline$")
 
 
 @package("transformers")
 def transformers(machine: Machine, path: str, given: Arguments, node: ast.AST) -> Value | None:
-    """A function or class method of Transformers."""
+    """A class of Transformers that is a network, or a class method."""
     owner, _, last = path.rpartition(".")
+    if _OF_TRANSFORMERS.fullmatch(last):
+        return model(machine, path, "__init__", given, node)
     owner = owner.rpartition(".")[2]
     if last not in ("from_pretrained", "from_config") or not owner[:1].isupper():
         return None
@@ -40,6 +43,19 @@ def transformers(machine: Machine, path: str, given: Arguments, node: ast.AST) -
     return model(machine, f"transformers.{owner}", last, given, node)
 
 
+@package("diffusers")
+def diffusers(machine: Machine, path: str, given: Arguments, node: ast.AST) -> Value | None:
+    """A class of Diffusers, or a class method, that makes a network."""
+    owner, _, last = path.rpartition(".")
+    if _NETWORKS.fullmatch(last):
+        return model(machine, path, "__init__", given, node)
+    name = owner.rpartition(".")[2]
+    made_so = last in ("from_pretrained", "from_config", "from_single_file", "from_unet")
+    return model(machine, f"diffusers.{name}", last, given, node) if made_so and _NETWORKS.fullmatch(name) else None
+
+
+_NETWORKS = re.compile(r"(?!EMA|VQ|Autoencoder)[A-Z]\w*Model")
+"""Networks of Diffusers that give a tensor: others give distributions."""
 RESIZED = "#resized"
 """Under which name a model keeps that its embeddings were given other sizes."""
 
@@ -86,13 +102,13 @@ def surely_drops(model: Module) -> bool:
 
 
 @of_pretrained(
-    "resize_token_embeddings", "get_input_embeddings", "get_output_embeddings", "generate", "merge_and_unload", "unload", "set_adapter", "load_adapter", "add_adapter",
+    "resize_token_embeddings", "set_input_embeddings", "get_input_embeddings", "get_output_embeddings", "generate", "merge_and_unload", "unload", "set_adapter", "load_adapter", "add_adapter",
     "enable_adapters", "half", "float", "bfloat16", "double", "to", "print_trainable_parameters",
     "gradient_checkpointing_enable", "enable_input_require_grads",
 )  # fmt: skip
 def model_method(machine: Machine, held: Module, name: str, given: Arguments, node: ast.AST) -> Value | None:
     """What a pretrained model has and no other module; None for the rest."""
-    if name == "resize_token_embeddings":
+    if name in ("resize_token_embeddings", "set_input_embeddings"):
         machine.emit(EmbeddingsResized(machine.where(node), held))
         held.unwrapped().attributes[RESIZED] = NONE
         return Unknown(hint="embeddings")
@@ -113,10 +129,23 @@ def model_method(machine: Machine, held: Module, name: str, given: Arguments, no
         return NONE
     if name in ("print_trainable_parameters", "gradient_checkpointing_enable", "enable_input_require_grads"):
         return NoneOf(name)
-    casts = any(not is_place(each) for each in given.values()) if name == "to" else name in _CASTS
-    if casts:
-        held.unwrapped().attributes["#dtype"] = Constant(f"{_CASTS[name]}") if name in _CASTS else Unknown()
+    if name in ("add_adapter", "load_adapter"):
+        held.unwrapped().attributes["#dtype"] = Unknown()  # its weights may have another one
+    dtype = _cast_to(name, given)
+    if dtype is not None:
+        held.unwrapped().attributes["#dtype"] = dtype
     return None
+
+
+def _cast_to(name: str, given: Arguments) -> Value | None:
+    """The dtype that a method casts a model to, unknown where it may cast it; None where it does not."""
+    if name in _CASTS:
+        return Constant(_CASTS[name])
+    values = [each for each in given.values() if not is_place(each)] if name == "to" else []
+    if not values:
+        return None
+    told = next((text for each in values if (text := text_of(each)) is not None), None)
+    return Constant(told.removeprefix("torch.")) if told is not None else Unknown()
 
 
 _CASTS = {"half": "float16", "float": "float32", "bfloat16": "bfloat16", "double": "float64"}

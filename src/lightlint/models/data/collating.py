@@ -7,6 +7,7 @@ import ast
 from lightlint.engine.machine import Machine
 from lightlint.models import tensors
 from lightlint.models.data import workers
+from lightlint.models.sequences import cuts
 from lightlint.models.tensors import forms
 from lightlint.values import arrays
 from lightlint.values.core import SINGLE, Constant, Mapping, Sequence, Unknown, Value, is_constant
@@ -16,6 +17,11 @@ from lightlint.values.training import Loader, Tensor
 def shape(machine: Machine, loader: Loader, batch: Tensor, node: ast.AST) -> None:
     """Note what is known of a batch's parts: one dimension more than a sample has, in front of the others."""
     sample = loader.attributes.get(workers.SAMPLE)
+    if loader.one_way and isinstance(sample, (Mapping, Sequence)) and _is_collated(loader):
+        held = sample.items if isinstance(sample, Mapping) else dict(enumerate(sample.items))
+        for key, each in held.items():
+            if each.cut_from is not None:
+                cuts.keep(tensors.part(machine, batch, key, node), each)
     if not loader.one_way or not gives_rows(loader) or sample is None:
         return
     if isinstance(sample, Sequence):
@@ -29,6 +35,12 @@ def shape(machine: Machine, loader: Loader, batch: Tensor, node: ast.AST) -> Non
         _put_together(batch, sample)
 
 
+def _is_collated(loader: Loader) -> bool:
+    """Whether a function of the program makes its batches."""
+    collate = loader.arguments.get("collate_fn")
+    return collate is not None and not is_constant(collate, None)
+
+
 def gives_rows(loader: Loader) -> bool:
     """Whether its batches are several samples, one behind the other."""
     collate = loader.arguments.get("collate_fn")
@@ -37,6 +49,7 @@ def gives_rows(loader: Loader) -> bool:
 
 
 def _put_together(made: Tensor, sample: Value) -> None:
+    cuts.keep(made, sample)
     rank, sure = dimensions(sample)
     made.rows_first = sure or rank > 0
     made.least_rank, made.rank = rank + 1, rank + 1 if sure else None

@@ -685,6 +685,7 @@ MODULE_METHODS = frozenset(
         "gradient_checkpointing_disable",
         "enable_input_require_grads",
         "get_input_embeddings",
+        "set_input_embeddings",
         "resize_token_embeddings",
         "merge_and_unload",
         "unload",

@@ -19,7 +19,7 @@ from lightlint.models.names.tables import (
     WITHOUT_GRAPH,
 )
 from lightlint.models.numbers import halves
-from lightlint.models.sequences import attention
+from lightlint.models.sequences import attention, cuts
 from lightlint.models.tensors import axes, forms, precision
 from lightlint.models.tensors.arithmetic import meet, note_square
 from lightlint.models.tensors.derivation import derive, detached, mix
@@ -91,6 +91,8 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
     forms.note(made, name, given)
     if name in ("stack", "cat", "concat", "vstack", "hstack") and isinstance(source, Sequence):
         made.stacked, made.scalar = tuple(source.items), False
+        if name in ("stack", "vstack"):
+            cuts.keep_all(made, source.items)
     if name in ("clamp", "clip") and isinstance(source, Tensor):
         made.clipped = source.gradient_of
     if name == "log" and isinstance(source, Tensor) and source.role in ("probabilities", "sigmoid"):

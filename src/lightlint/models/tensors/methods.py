@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import (
@@ -64,6 +65,10 @@ _SHAPING = frozenset(["unsqueeze", "squeeze", "permute", "transpose", "flatten",
 _GRADIENT = ("grad", "_grad")
 
 
+_DENOISERS = re.compile(r"UNet\w*Model|\w*Transformer\w*Model")
+"""Networks of Diffusers whose output is called `sample`."""
+
+
 def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Value:
     """An attribute of a tensor."""
     if name == "data":
@@ -104,7 +109,7 @@ def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Val
         return made
     if name in ("dtype", "ndim", "is_cuda", "is_leaf", "names", "layout", "grad_fn"):
         return Unknown(("tensor", tensor.made, name), plain=name == "ndim")
-    if tensor.guessed and name in OUTPUTS:
+    if tensor.guessed and (name in OUTPUTS or (name == "sample" and _DENOISERS.fullmatch(tensor.layer))):
         found = part_of_guess(machine, tensor, derive(machine, node, tensor, keep=True, saves=False), node)
         found.role = "loss" if name == "loss" else found.role
         found.traits |= OF_TOKENS if tensor.of_tokens and name == "loss" else NO_TRAITS

@@ -13,6 +13,7 @@ from lightlint.engine.events import (
 )
 from lightlint.engine.machine import Machine
 from lightlint.models.numbers import halves
+from lightlint.models.sequences import cuts
 from lightlint.models.tensors import axes, forms
 from lightlint.models.tensors.derivation import derive
 from lightlint.values.core import (
@@ -115,8 +116,7 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
     made.form, made.layer, made.as_given = forms.of_item(tensor, index), "", False
     made.part_of, made.taken_from = (None, tensor) if indices else (tensor, None)
     made.shaped_from = tensor if _takes_all(index) else None
-    if (start := _cut(index)) is not None:
-        made.cut_from = (tensor.cut_from[0] if tensor.cut_from is not None else tensor, start)
+    cuts.note(made, tensor, index)
     if tensor.encoding is not None and _is_cut_to_length(index):
         made.filled = True  # the padding may be gone
     made.unreduced = None if indices else made.unreduced
@@ -139,13 +139,6 @@ def _takes_all(index: Value) -> bool:
     added = [each for each in places_of(index) if is_constant(each, None, ...)]
     whole = all(is_constant(bound, None) for bounds in slices for bound in bounds)
     return whole and len(slices) + len(added) == places
-
-
-def _cut(index: Value) -> Value | None:
-    """Where an index begins in the last dimension, if it takes a slice of that and all of the others."""
-    slices, places = _slices(index)
-    whole = all(is_constant(part, None) for each in slices[:-1] for part in each)
-    return slices[-1][0] if slices and len(slices) == places and whole else None
 
 
 def _is_cut_to_length(index: Value) -> bool:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events.huggingface import EmbeddingsResized, Labelled, TokensAdded, TrainerRan
+from lightlint.engine.events import AttributeSet, Backward
+from lightlint.engine.events.huggingface import EmbeddingsResized, TokensAdded, TokensRead, TrainerRan
 from lightlint.finding import Tier
 from lightlint.frameworks.huggingface.pretrained import RESIZED
 from lightlint.frameworks.huggingface.tokenizers import ADDED
@@ -27,7 +28,9 @@ _FULL = re.compile(
     re.IGNORECASE,
 )
 """Models that have a row for each token and no more."""
-_KNOWN = re.compile(r"</?s>|<unk>|<pad>|<mask>|<\|[a-z_]+\|>|\[(?:UNK|CLS|SEP|MASK|PAD)\]|<\w+_of_\w+>|[\w!?.]{1,3}|")
+_KNOWN = re.compile(
+    r"</?s>|<unk>|<pad>|<mask>|<\|[a-z_]+\|>|\[(?:UNK|CLS|SEP|MASK|PAD|unused\d+)\]|<\w+_of_\w+>|[\w!?.]{1,3}|"
+)
 """Tokens that many models have."""
 
 
@@ -47,18 +50,24 @@ class EmbeddingsNotResized(Check):
 
 
 def _trained(path: Path) -> list[Module]:
-    """The models that a Trainer trains, or that compute a loss."""
-    given = [each.model for each in path.of(TrainerRan)] + [each.model for each in path.of(Labelled)]
-    return list({id(base): base for each in given if (base := base_of(each)) is not None}.values())
+    """The models that a Trainer trains, or that read tokens where the program trains; also as parts of its own."""
+    if any(_replaces_embeddings(each) for each in path.of(AttributeSet)):
+        return []
+    read = [each.model for each in path.of(TokensRead)] if path.of(Backward) else []
+    given = [base for each in path.of(TrainerRan) if (base := base_of(each.model)) is not None]
+    whole = [each for each in given if not any(part.name == "Embedding" for part in each.modules())]
+    held = [part for base in (*whole, *read) for part in base.modules() if loaded_as(part) is not None]
+    return list({id(each): each for each in held}.values())
+
+
+def _replaces_embeddings(event: AttributeSet) -> bool:
+    return "embed" in event.name and isinstance(event.object, Module) and event.object.opaque
 
 
 def _tokenizers(path: Path) -> list[Instance]:
     """The tokenizers that were given tokens, or that gave what a model computes its loss of."""
     found = [each.tokenizer for each in path.of(TokensAdded)]
-    for each in path.of(Labelled):
-        ids = each.given.get(0, "input_ids")
-        if ids is not None and ids.encoding is not None:
-            found.append(ids.encoding.tokenizer)
+    found += [each.ids.encoding.tokenizer for each in path.of(TokensRead) if each.ids.encoding is not None]
     return list({id(each): each for each in found if ADDED in each.attributes}.values())
 
 
@@ -68,11 +77,20 @@ def _without_rows(path: Path) -> Iterator[Instance]:
         name = name_of(tokenizer)
         mine = [each for each in models if _is_of(each, tokenizer)]
         unsure = [each for each in (*mine, tokenizer) if each.escaped or each.open_arguments]
-        sized = [each for each in mine if "config" in each.arguments or RESIZED in each.attributes]
+        sized = [each for each in mine if _may_have_size(each.arguments.get("config")) or RESIZED in each.attributes]
         if not mine or unsure or sized or (name is not None and _HAS_ROOM.search(name)):
             continue
         if any(not _KNOWN.fullmatch(each) for each in _texts(tokenizer.attributes[ADDED])):
             yield tokenizer
+
+
+def _may_have_size(config: Value | None) -> bool:
+    """Whether a model may have been told another number of rows than the one it was saved with."""
+    if config is None:
+        return False
+    if not isinstance(config, Instance) or config.escaped or config.open_arguments:
+        return True
+    return "vocab_size" in config.attributes
 
 
 def _is_of(model: Module, tokenizer: Instance) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events.huggingface import Labelled, TrainerRan
 from lightlint.frameworks.huggingface.values import base_of, replaces
-from lightlint.values.core import is_constant, number_of
+from lightlint.values.core import Unknown, is_constant, known_by, number_of
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
@@ -36,13 +36,15 @@ class LabelsShiftedTwice(Check):
 
 def _is_next(ids: Value | None, labels: Value | None) -> bool:
     """Whether labels are cut out of the same tokens as the inputs, from one place further on."""
-    first, second = (each.cut_from if each is not None else None for each in (ids, labels))
-    if second is None or ids is None:
+    if ids is None or labels is None or labels.cut_from is None:
         return False
-    whole, start = first if first is not None else (ids, None)
-    if whole is not second[0]:
-        return False
-    return _follows(start, second[1])
+    whole, place = labels.cut_from
+    begin = [(ids, None)] if ids.cut_from is None else [(ids, None), ids.cut_from]
+    return any(_is_same(source, whole) and _follows(start, place) for source, start in begin)
+
+
+def _is_same(one: Value, other: Value) -> bool:
+    return one is other or (type(one) is Unknown and known_by(one.key) is not None and one.key == other.key)
 
 
 def _follows(start: Value | None, other: Value | None) -> bool:

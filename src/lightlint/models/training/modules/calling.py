@@ -13,7 +13,7 @@ from lightlint.engine.events import (
     PartPassed,
     RegionsCompared,
 )
-from lightlint.engine.events.huggingface import Labelled
+from lightlint.engine.events.huggingface import Labelled, TokensRead
 from lightlint.engine.machine import Machine
 from lightlint.models import tensors
 from lightlint.models.names.huggingface import FORWARD_KEYWORDS
@@ -100,6 +100,7 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
         return compared
     if module.unwrapped().opaque and "labels" in given.keywords and given.keywords.keys() <= FORWARD_KEYWORDS:
         machine.emit(Labelled(machine.where(node), module, given))
+    _note_tokens(machine, module, given, node)
     outermost = not machine.forwards
     before = {each: each.calls for each in module.modules()} if outermost else {}
     if not outermost and not machine.grad[-1]:
@@ -133,6 +134,19 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
             Forward(where, module, result, grad, training, graph, trained, changes, held, inputs, given, acting)
         )
     return result
+
+
+def _note_tokens(machine: Machine, module: Module, given: Arguments, node: ast.AST) -> None:
+    held = module.unwrapped()
+    if (
+        module.wraps is None
+        and held.opaque
+        and isinstance(held.cls, Library)
+        and held.cls.path.startswith("transformers.")
+    ):
+        ids = given.get(0, "input_ids")
+        if ids is not None and not is_constant(ids, None):
+            machine.emit(TokensRead(machine.where(node), held, ids))
 
 
 def _are_filled_up(given: Arguments) -> bool:
