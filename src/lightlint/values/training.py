@@ -191,6 +191,9 @@ class Tensor(Value):
     batch_second: Module | None = None  # the layer that has the second one count them
     rows_of: Loader | None = None  # the loader whose batch has as many rows, in a table of rows and columns
     angle = ""  # what it is to an angle between vectors: see `models.numbers.angles`
+    places: tuple[Encoding, str] | None = (
+        None  # what a model gave for each place of filled texts: see `sequences.pooled`
+    )
     looked_up: Module | None = None  # the embedding that was given these ids, and is told which one is padding
     compared = False  # a test has asked which of its elements are some number, or are not
     norm_of: Tensor | None = None  # of whose vectors it is the length

@@ -179,6 +179,13 @@ class TokensRead(Event):
 
 
 @dataclass(eq=False)
+class PlacesAveraged(Event):
+    """A mean was taken over all places of what a model gave for texts that were filled up, the filling with them."""
+
+    encoding: Encoding
+
+
+@dataclass(eq=False)
 class ManagedBackward(Event):
     """An Accelerator, or an engine of DeepSpeed, was told to run the backward pass of a loss."""
 

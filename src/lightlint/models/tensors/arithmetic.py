@@ -14,7 +14,7 @@ from lightlint.engine.events.huggingface import TokenCompared
 from lightlint.engine.machine import Machine
 from lightlint.models.numbers import angles, gradients, halves
 from lightlint.models.numbers.sums import summands
-from lightlint.models.sequences import masks
+from lightlint.models.sequences import masks, pooled
 from lightlint.models.tensors import axes, draws, forms, layouts, precision
 from lightlint.models.tensors.derivation import derive, meant_or_gathered, mix, without_given_gradients
 from lightlint.values.core import (
@@ -46,6 +46,7 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
     made = derive(machine, node, left, right, saves=symbol not in ("+", "-", "%"))
     _weigh(symbol, made, left, right)
     masks.combined(machine, made, symbol, left, right, node)
+    pooled.combined(made, symbol, left, right)
     halves.combined(machine, made, symbol, left, right, node)
     angles.combined(machine, made, symbol, left, right, node)
     if symbol in ("+", "-", "*"):

@@ -19,7 +19,7 @@ from lightlint.models.names.tables import (
     WITHOUT_GRAPH,
 )
 from lightlint.models.numbers import halves
-from lightlint.models.sequences import attention, cuts
+from lightlint.models.sequences import attention, cuts, pooled
 from lightlint.models.tensors import axes, forms, precision
 from lightlint.models.tensors.arithmetic import meet, note_square
 from lightlint.models.tensors.derivation import derive, detached, mix
@@ -66,6 +66,7 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
         forms.note(made, name, given)
         return made
     if name in ("mean", "sum", "nanmean", "nansum"):
+        pooled.averaged(machine, name, source, given, node)
         made = derive(machine, node, source, saves=name not in SAVES_NOTHING)
         made.terms = (name, (source,)) if name == "mean" and source is not None else None
         reduce(name, made, source, given.behind(1) if given.positional else given)

@@ -25,7 +25,7 @@ from lightlint.models.names.tables import (
     OUTPUTS,
 )
 from lightlint.models.numbers import angles, gradients, halves
-from lightlint.models.sequences import masks
+from lightlint.models.sequences import masks, pooled
 from lightlint.models.tensors import axes, draws, forms, layouts, precision
 from lightlint.models.tensors.arithmetic import note_sum, turns_to_batch
 from lightlint.models.tensors.computed import activated, computed, note_single, plain
@@ -111,6 +111,7 @@ def attribute(machine: Machine, tensor: Tensor, name: str, node: ast.AST) -> Val
         return Unknown(("tensor", tensor.made, name), plain=name == "ndim")
     if tensor.guessed and (name in OUTPUTS or (name == "sample" and _DENOISERS.fullmatch(tensor.layer))):
         found = part_of_guess(machine, tensor, derive(machine, node, tensor, keep=True, saves=False), node)
+        pooled.part(found, tensor, name)
         found.role = "loss" if name == "loss" else found.role
         found.traits |= OF_TOKENS if tensor.of_tokens and name == "loss" else NO_TRAITS
         return found
@@ -154,7 +155,10 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
     if name in ("item", "tolist"):
         return number_in(machine, tensor, name, node)
     if name in ("detach", "numpy", "detach_"):
-        return detached(machine, tensor, name, node)
+        cut = detached(machine, tensor, name, node)
+        if name != "numpy" and isinstance(cut, Tensor):
+            cut.places = tensor.places
+        return cut
     if name == "size":
         dimension = given.get(0, "dim")
         return shape_of(machine, tensor, node) if dimension is None else size(tensor, number_of(dimension))
@@ -163,7 +167,9 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
     if name == "type" and given.exact and not given.positional and not given.keywords:
         return Unknown((name, tensor.made), plain=True)
     if name in ("to", "cuda", "cpu", "type_as"):
-        return _moved(machine, tensor, name, given, node)
+        moved = _moved(machine, tensor, name, given, node)
+        moved.places = tensor.places
+        return moved
     if name == "requires_grad_":
         tensor.requires_grad = not is_constant(given.get(0, "requires_grad"), False)
         _note_switch(machine, tensor, node)
@@ -208,6 +214,8 @@ def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, no
     draws.note_moved(machine, found, name, whole, node)
     if name in precision.NAMES:
         precision.note(machine, found, name, whole, node, sure=not tensor.mixed)
+    if name in pooled.SAME and isinstance(found, Tensor) and found is not tensor:
+        found.places = tensor.places
     return found
 
 

@@ -13,7 +13,7 @@ from lightlint.engine.events import (
 )
 from lightlint.engine.machine import Machine
 from lightlint.models.numbers import halves
-from lightlint.models.sequences import cuts
+from lightlint.models.sequences import cuts, pooled
 from lightlint.models.tensors import axes, forms
 from lightlint.models.tensors.derivation import derive
 from lightlint.values.core import (
@@ -124,6 +124,7 @@ def item(machine: Machine, tensor: Tensor, index: Value, node: ast.AST) -> Value
     anything = tensor.guessed or tensor.role == "batch"
     if text_of(index) is not None or (anything and isinstance(index, Unknown) and "index" not in index.traits):
         made.escaped = True  # what a module out of sight gives by name may be anything
+    pooled.part(made, tensor, number_of(index))
     return _first_of(tensor, number_of(index), part_of_guess(machine, tensor, made, node))
 
 

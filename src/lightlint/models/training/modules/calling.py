@@ -21,7 +21,7 @@ from lightlint.models.names.kinds import REGION_LOSSES, REGION_NETS
 from lightlint.models.names.metrics import direction
 from lightlint.models.names.tables import ACTIVATIONS, BY_ROW, LOSSES
 from lightlint.models.numbers import angles, halves
-from lightlint.models.sequences import masks
+from lightlint.models.sequences import masks, pooled
 from lightlint.models.tensors import axes, forms
 from lightlint.models.tensors.losses import leaves_out
 from lightlint.models.training import passes
@@ -115,6 +115,8 @@ def call_module(machine: Machine, module: Module, given: Arguments, node: ast.AS
         machine.inside_ddp -= synchronised
     if isinstance(result, Tensor) and (module.opaque or module.assumed):
         result.guessed = True
+    if module.opaque and isinstance(module.cls, Library) and module.cls.path.startswith("transformers."):
+        pooled.note_output(result, given.get(0, "input_ids"))
     if last in BY_ROW and isinstance(result, Tensor):
         _go_by_row(machine, module, result, given.get(0, "input"), node)
     if isinstance(result, Tensor) and module.unwrapped().opaque and not machine.grad[-1] and "labels" in given.keywords:
@@ -206,6 +208,7 @@ def library_forward(machine: Machine, module: Module, given: Arguments, node: as
         source = given.get(0, "input")
         kept = tensors.derive(machine, node, source, keep=True, saves=last.startswith("Dropout"))
         if last.startswith(("Dropout", "Identity")):
+            kept.places = source.places if isinstance(source, Tensor) else None
             axes.same(kept, source)
             axes.sized(kept, source)
         elif last == "Unflatten" or not is_constant(module.argument("start_dim", 0) or Constant(1), 1):
