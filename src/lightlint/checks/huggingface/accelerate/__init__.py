@@ -1,0 +1,1 @@
+"""Accelerate: what it is to start, and to prepare."""
