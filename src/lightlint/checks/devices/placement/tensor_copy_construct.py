@@ -19,7 +19,7 @@ _METHODS = {"detach", "unsqueeze", "cuda", "contiguous", *_OF_SCORES}
 _FUNCTIONS = {
     f"torch.{name}" for name in ("cat", "stack", "argmax", "softmax", "sigmoid", "matmul", "mm", "where", "exp")
 }
-_WARNS = "`torch.tensor()` of a tensor warns each time it runs, and is a copy all the same: use `.clone()`"
+_WARNS = "`torch.tensor()` of a tensor warns each time it runs, and is a copy without its graph all the same: use `.detach().clone()`"
 
 
 class TensorCopyConstruct(Check):

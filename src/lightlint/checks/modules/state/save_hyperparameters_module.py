@@ -9,6 +9,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.engine.events import AttributeSet, Called, CalledUnknown, Forward, HyperparametersSaved
+from lightlint.facts.versions.versions import Version
 from lightlint.finding import Applicability
 from lightlint.fixes.edits import Draft, insert_argument, replace
 from lightlint.values.core import Class, Function, Sequence, Value, is_constant, number_of, text_of
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
     from lightlint.values.core import Site
 
+_STRICT_SINCE = Version("2.6")  # loads weights only, unless it is told otherwise
 _TAKERS = ("torch.optim.", "builtins.")  # what takes an optimizer itself, as its schedules do
 _SMALL = re.compile(r"loss|criteri|metric|activation|^act", re.IGNORECASE)
 
@@ -31,6 +33,8 @@ class SaveHyperparametersModule(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Modules, optimizers and schedulers among the arguments that `save_hyperparameters` takes."""
+        if not self.facts.torch.may_be_at_least(_STRICT_SINCE):
+            return
         sites = {event.site for event in entry.of(HyperparametersSaved)}
         for site, kinds in self._kept.items() if sites else ():
             large = [name for name, kind in kinds.items() if kind != "module" or not _SMALL.search(name)]
