@@ -19,6 +19,7 @@ from lightlint.engine.events import (
     PartReplaced,
     WrapperAsked,
 )
+from lightlint.engine.events.huggingface import EmbeddingsResized
 from lightlint.engine.execution import Raised, annotation_of
 from lightlint.engine.machine import WORKER, Machine
 from lightlint.engine.misuse import is_caught
@@ -386,6 +387,8 @@ def set_attribute(machine: Machine, value: Instance, name: str, new: Value, node
             value.training = not is_constant(new, False)  # a mode that was kept is that of before: training, as a rule
         if isinstance(before, Module) and isinstance(new, Module):
             machine.emit(PartReplaced(machine.where(node), value, before, new))
+        if value.opaque and isinstance(new, Module) and "embed" in name:
+            machine.emit(EmbeddingsResized(machine.where(node), value))
         if name == "weight" and isinstance(new, Tensor) and new.parameter and value.own:
             value.own = [new]  # two layers share it
         if isinstance(new, Tensor) and name in value.buffers:

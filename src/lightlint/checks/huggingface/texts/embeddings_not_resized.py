@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Backward, PartReplaced
+from lightlint.engine.events import Backward
 from lightlint.engine.events.huggingface import EmbeddingsResized, TokensAdded, TokensRead, TrainerRan
 from lightlint.finding import Tier
 from lightlint.frameworks.huggingface.pretrained import RESIZED
@@ -51,18 +51,11 @@ class EmbeddingsNotResized(Check):
 
 def _trained(path: Path) -> list[Module]:
     """The models that a Trainer trains, or that read tokens where the program trains; also as parts of its own."""
-    if any(_replaces_embeddings(each) for each in path.of(PartReplaced)):
-        return []
     read = [each.model for each in path.of(TokensRead)] if path.of(Backward) else []
     given = [base for each in path.of(TrainerRan) if (base := base_of(each.model)) is not None]
     whole = [each for each in given if not any(part.name == "Embedding" for part in each.modules())]
     held = [part for base in (*whole, *read) for part in base.modules() if loaded_as(part) is not None]
     return list({id(each): each for each in held}.values())
-
-
-def _replaces_embeddings(event: PartReplaced) -> bool:
-    part = event.before
-    return event.module.opaque and isinstance(part, Module) and "embed" in part.name
 
 
 def _tokenizers(path: Path) -> list[Instance]:
