@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -7,7 +8,7 @@ import libcst as cst
 
 from lightlint.check import Check, Fault, Repair
 from lightlint.checks.ranks.samplers.unseeded_data_per_rank.handed import differs_by_rank
-from lightlint.engine.events import LoaderMade
+from lightlint.engine.events import Called, LoaderMade, SplitDrawn
 from lightlint.facts.code.bindings import Kind
 from lightlint.facts.data.loading import LOADER
 from lightlint.facts.lightning.hooks import LOADERS, ONCE_PER_NODE, Owner
@@ -20,7 +21,7 @@ from lightlint.values.core import is_constant
 from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
-    from lightlint.explore.rehearsals import Entry
+    from lightlint.explore.rehearsals import Entry, Path
 
 _SPLITS = {"torch.utils.data.random_split": "generator", "sklearn.model_selection.train_test_split": "random_state"}
 _DRAWS = {f"torch.{name}" for name in ("randn", "rand", "randint", "normal", "randperm")}
@@ -158,12 +159,35 @@ class UnseededDataPerRank(Check):
         return Repair("split with a seeded generator", insert_argument(self.code, call, text), writes="torch>=1.6")
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
-        """Samplers that share the data out, and are seeded with something that each rank has another of."""
+        """Samplers that share the data out, and splits, that are seeded with something that each rank has another of."""
+        for path in entry.paths:
+            for split in path.of(SplitDrawn):
+                if _follows_own_seed(path, split):
+                    yield Fault.at(split, f"`{split.name}` follows a seed that each rank sets differently")
         several = self.facts.world.raw is Ranks.MANY or self.facts.world.lightning is not Ranks.ONE
         for event in entry.of(LoaderMade) if several else ():
             sampler = event.loader.sampler
             if isinstance(sampler, Instance) and sampler.site is not None and _has_own_seed(sampler):
                 yield Fault(sampler.site, _OWN_SEED)
+
+
+_SETTING = re.compile(r"torch\.manual_seed$|.*\.(?:set_seed|seed_everything)$")
+
+
+def _follows_own_seed(path: Path, split: SplitDrawn) -> bool:
+    """Whether what was seeded last before a split without a seed of its own got another seed on every rank, as far as the
+    same data is split on each."""
+    seedings = [each for each in path.of(Called) if _SETTING.match(each.path) and each.time < split.time]
+    traits = [each.traits for each in split.data] + [each.traits for each in split.where.conditions]
+    apart = any("rank" in each for each in traits)
+    if split.seeded or apart or not seedings:
+        return False
+    last, of_torch = seedings[-1], split.name == "random_split"
+    if any("rank" in each.traits for each in last.where.conditions):
+        return False
+    own = last.argument("seed", 0) if of_torch or last.path != "torch.manual_seed" else None
+    by_process = is_constant(last.argument("device_specific", 1), True) and last.path.startswith("accelerate.")
+    return by_process or (own is not None and "rank" in own.traits)
 
 
 _OWN_SEED = "this `DistributedSampler` has another seed on every rank"
