@@ -31,7 +31,8 @@ class DdpForwardOnOneRank(Check):
             waits = "gradients" if first.trains else "buffers" if first.buffered else "any buffers"
             message = f"a DDP model runs on some ranks only here, which exchanges {waits} with all"
             surely = first.trains or (first.buffered and not any(each.steps_follow() for each in passes))
-            yield Fault(place, message, None if surely else Tier.WARNING, (first.event.site,))
+            tier = None if surely else Tier.WARNING if first.buffered else Tier.NOTE
+            yield Fault(place, message, tier, (first.event.site,))
 
 
 @dataclass(frozen=True)
