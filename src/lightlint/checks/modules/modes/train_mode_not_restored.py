@@ -107,7 +107,9 @@ def _fault(left: ModeSet, trained: Forward, before: tuple[Turn, ...]) -> Iterato
     behind = (
         None if site == left.site else site
     )  # where the same turn trains on, which a `train()` at its top is no help for
-    yield Fault(site, message, tier, fixed_at=loop.site if later[loop] > left.where.turns[depth].number else behind)
+    yield Fault(
+        site, message, tier, fixed_at=loop.site if later.get(loop, 0) > left.where.turns[depth].number else behind
+    )
 
 
 def _unit(loop: Loop) -> str:
