@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
-from lightlint.engine.events import Backward, Cleared, Clipped, Stepped
+from lightlint.engine.events import Backward, Cleared, Clipped, LossComputed, Stepped
 from lightlint.explore.questions.queries import gradient_used, in_function_of, in_sight, sure
 from lightlint.values.core import Site, Value
 from lightlint.values.training import Module, Tensor
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 _DEPTH = 5
+_PREDICTED = "predicted"
 
 
 class DetachedGeneratorLoss(Check):
@@ -54,8 +55,9 @@ def _is_cut_off(event: Backward, step: Stepped) -> bool:
 
 
 def _dead_terms(path: Path) -> Iterator[tuple[Backward, Tensor]]:
-    """The terms of losses whose gradient gets to nothing that steps: the module that does was cut off, and what the gradient
-    reaches is cleared before it steps."""
+    """The terms of losses whose gradient gets to nothing that steps: the module that does was cut off, and there is no gradient,
+    or what it reaches is cleared before it steps."""
+    judged = {each.site for each in path.of(LossComputed) if each.where.grad and _judges_detached(each)}
     for event, step in pairwise(each for each in path.events if isinstance(each, (Backward, Stepped))):
         if not isinstance(event, Backward) or not isinstance(step, Stepped) or event.loss is None:
             continue
@@ -64,11 +66,22 @@ def _dead_terms(path: Path) -> Iterator[tuple[Backward, Tensor]]:
         for term in _terms(event.loss) if whole and not any(each.gradient_touched for each in own) else ():
             cut = any(each.how == "detach" and each.parameters & own for each in term.cuts)
             reached = term.parameters
+            if cut and not reached and not term.requires_grad and term.criterion and term.site in judged:
+                yield event, term
             dead = cut and reached and not reached & own and not term.mixed
             if not dead or not in_sight([term, *_owners({*reached})]):
                 continue
             if gradient_used(path, reached, step.time, (Stepped, Clipped)) is False:
                 yield event, term
+
+
+def _judges_detached(event: LossComputed) -> bool:
+    """Whether a loss holds the answer of a network, which was detached, against labels or one number."""
+    said, wanted = event.input, event.target
+    if not isinstance(said, Tensor) or not isinstance(wanted, Tensor) or _PREDICTED not in said.traits:
+        return False
+    unsure = any(each.requires_grad or each.escaped or each.mixed or each.guessed for each in (said, wanted))
+    return not unsure and (wanted.filling is not None or bool(wanted.seen)) and {e.how for e in said.cuts} == {"detach"}
 
 
 def _terms(loss: Value, depth: int = 0) -> Iterator[Tensor]:
