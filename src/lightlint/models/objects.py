@@ -13,6 +13,7 @@ from lightlint.engine.events import (
     AttributeRead,
     AttributeSet,
     Called,
+    EpochSet,
     GroupStarted,
     LightningAsked,
     MetricUsed,
@@ -399,6 +400,8 @@ def set_attribute(machine: Machine, value: Instance, name: str, new: Value, node
                 each.stored_at = machine.site(node)
     if isinstance(value, Optimizer) and name == "param_groups":
         optim.take_groups(machine, value, new, node)
+    if value.kind == "sampler" and name == "epoch":
+        machine.emit(EpochSet(machine.where(node), value))  # all that `set_epoch` does
     value.attributes[name] = new
     if isinstance(new, Instance):
         modules.note_replaced(machine, new, before, node)

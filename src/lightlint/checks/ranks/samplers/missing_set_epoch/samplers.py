@@ -103,7 +103,10 @@ class Samplers:
 
     def _sets_epoch(self, attribute: cst.Attribute) -> bool:
         """Whether a sampler's `epoch` is assigned."""
-        stored = isinstance(self._facts.tree.parent(attribute), (cst.AssignTarget, cst.AugAssign))
+        parent = self._facts.tree.parent(attribute)
+        stored = isinstance(parent, (cst.AssignTarget, cst.AugAssign)) or (
+            isinstance(parent, cst.For) and parent.target is attribute
+        )
         if not stored or attribute.attr.value != "epoch":
             return False
         origin = self._facts.values.constructor(attribute.value)
