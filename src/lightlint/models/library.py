@@ -58,7 +58,10 @@ from lightlint.models.ranks import (
 )
 from lightlint.models.registry import ITEMS
 from lightlint.models.sequences import cuts
-from lightlint.models.training import modules
+from lightlint.models.training import (
+    checkpointing,  # noqa: F401 - its functions register themselves
+    modules,
+)
 from lightlint.values import arrays
 from lightlint.values.core import (
     FITTED,

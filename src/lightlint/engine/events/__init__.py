@@ -85,6 +85,7 @@ from lightlint.engine.events.ranks import (
 )
 from lightlint.engine.events.steps import (
     Backward,
+    Checkpointed,
     Cleared,
     Clipped,
     ClosureDone,
@@ -140,6 +141,7 @@ __all__ = [
     "BatchSkipped",
     "Called",
     "CalledUnknown",
+    "Checkpointed",
     "Cleared",
     "Clipped",
     "ClosureDone",

@@ -37,6 +37,14 @@ class Differentiated(Event):
 
 
 @dataclass(eq=False)
+class Checkpointed(Event):
+    """A reentrant checkpoint was given no input with a gradient: its result has none, whatever `parameters` it hangs on."""
+
+    parameters: list[Tensor]
+    inputs: list[Value]
+
+
+@dataclass(eq=False)
 class Cleared(Event):
     """Gradients were set to nothing."""
 
