@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -58,14 +59,18 @@ class PatienceNeverRenewed(Check):
             )
 
     def _beaten(self, step: cst.CSTNode) -> str:
-        """The best value so far, by its text, which the other branch of a test around a step sets to what it is compared with."""
+        """The value that a step's test compares with, by its text: the best so far, which the other branch of the test sets to what
+        it is compared with, or the last one, which each turn sets."""
         inner = step
         for around in self.tree.ancestors(step):
             if isinstance(around, (cst.For, cst.While, cst.FunctionDef)):
                 return ""
             if isinstance(around, cst.If):
                 other = around.orelse if self.tree.contains(around.body, inner) else around.body
-                found = self._set_in(other, self._compared(around.test)) if other is not None else ""
+                compared = self._compared(around.test)
+                found = self._set_in(self.tree.own(other, cst.Assign), compared) if other is not None else ""
+                plain = [each for each in compared if isinstance(each, (cst.Name, cst.Attribute))]
+                found = found or self._set_in(self._beside(around), plain)
                 if found:
                     return found
             inner = around
@@ -95,10 +100,16 @@ class PatienceNeverRenewed(Check):
             test = value
         return test
 
-    def _set_in(self, branch: cst.CSTNode, compared: list[cst.BaseExpression]) -> str:
-        """The one of some compared values that a branch gives another value, which went into the comparison as well."""
+    def _beside(self, test: cst.If) -> list[cst.Assign]:
+        """The assignments in the block of a test, whichever way it goes."""
+        block = self.tree.parent(test)
+        lines = [each for each in getattr(block, "body", ()) if isinstance(each, cst.SimpleStatementLine)]
+        return [each for line in lines for each in line.body if isinstance(each, cst.Assign)]
+
+    def _set_in(self, assigned: Iterable[cst.Assign], compared: list[cst.BaseExpression]) -> str:
+        """The one of some compared values that is given another value, which went into the comparison as well."""
         words = {self.code.text_of(each): each for side in compared for each in self._words(side)}
-        for each in self.tree.own(branch, cst.Assign):
+        for each in assigned:
             target = self.code.text_of(each.targets[0].target)
             given = {self.code.text_of(word) for word in self._words(each.value)}
             if target in words and given & (words.keys() - {target}):
