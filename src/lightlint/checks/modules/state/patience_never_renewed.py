@@ -106,7 +106,7 @@ class PatienceNeverRenewed(Check):
         lines = [each for each in getattr(block, "body", ()) if isinstance(each, cst.SimpleStatementLine)]
         return [each for line in lines for each in line.body if isinstance(each, cst.Assign)]
 
-    def _set_in(self, assigned: Iterable[cst.Assign], compared: list[cst.BaseExpression]) -> str:
+    def _set_in(self, assigned: Iterable[cst.Assign], compared: Iterable[cst.BaseExpression]) -> str:
         """The one of some compared values that is given another value, which went into the comparison as well."""
         words = {self.code.text_of(each): each for side in compared for each in self._words(side)}
         for each in assigned:
