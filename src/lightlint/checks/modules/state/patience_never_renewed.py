@@ -103,7 +103,8 @@ class PatienceNeverRenewed(Check):
     def _beside(self, test: cst.If) -> list[cst.Assign]:
         """The assignments in the block of a test, whichever way it goes."""
         block = self.tree.parent(test)
-        lines = [each for each in getattr(block, "body", ()) if isinstance(each, cst.SimpleStatementLine)]
+        inside = block.body if isinstance(block, (cst.IndentedBlock, cst.Module)) else ()
+        lines = [each for each in inside if isinstance(each, cst.SimpleStatementLine)]
         return [each for line in lines for each in line.body if isinstance(each, cst.Assign)]
 
     def _set_in(self, assigned: Iterable[cst.Assign], compared: Iterable[cst.BaseExpression]) -> str:
