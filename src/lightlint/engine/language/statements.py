@@ -172,7 +172,8 @@ def _counted(
             traits = traits | {"restarted"}
     elif all(loop.known for loop in machine.loops):
         return result
-    key = ("counter", node.lineno, node.col_offset, tuple(loop.turn for loop in machine.loops), machine.clock)
+    what = "counter" if number_of(change) is not None else "sum"
+    key = (what, node.lineno, node.col_offset, tuple(loop.turn for loop in machine.loops), machine.clock)
     found = Unknown(key, traits | {"summed"}, plain=True)
     found.cuts = before.cuts | change.cuts
     found.by_one = symbol == "+" and number_of(change) == 1

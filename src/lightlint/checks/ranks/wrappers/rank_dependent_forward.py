@@ -76,10 +76,22 @@ class RankDependentForward(Check):
                 )
                 for target in targets:
                     held = target.value if isinstance(target, cst.Subscript) else target
+                    if isinstance(target, cst.Subscript) and not self._is_read(target):
+                        continue
                     if isinstance(held, cst.Name):
                         plain = isinstance(assign, cst.Assign) and held is target
                         found.append((held.value, held, assign.value if plain else None))
         return found
+
+    def _is_read(self, stored: cst.Subscript) -> bool:
+        """Whether what is stored under a text may go into a loss of this function: the same place is read in it, too."""
+        key = self.names.constant(stored.slice[0].slice.value) if isinstance(stored.slice[0].slice, cst.Index) else None
+        if not isinstance(key, str):
+            return True
+        text = self.code.text_of(stored)
+        places = self.tree.own(self.tree.owner(stored), cst.Subscript)
+        loads = (each for each in places if not isinstance(self.tree.parent(each), cst.AssignTarget))
+        return any(self.code.text_of(each) == text for each in loads)
 
     def _is_plain(self, name: str, value: cst.BaseExpression | None) -> bool:
         """Whether a name gets what is no data, or the values that it had."""
