@@ -13,6 +13,7 @@ from lightlint.values.core import (
     FITTED,
     INTEGERS,
     LASTING,
+    PART,
     Axes,
     Sequence,
     Traits,
@@ -98,7 +99,7 @@ def _split(machine: Machine, given: Arguments, node: ast.AST) -> Value:
 
 def _part_of(rows: Value) -> Unknown:
     """Some of the rows: they have the dimensions that all have."""
-    part = Unknown(None, traits_of(rows) & (LASTING | INTEGERS))
+    part = Unknown(None, traits_of(rows) & (LASTING | INTEGERS) | PART)
     count = arrays.count_of(rows)
     part.axes = rows.axes if isinstance(rows, Unknown) else Axes(count) if count else None
     return part

@@ -9,7 +9,7 @@ from lightlint.check import Check, Fault
 from lightlint.engine.events import Called, Event, RowsCut, RowsScaled, SplitDrawn, Stepped
 from lightlint.explore.questions.queries import are_same
 from lightlint.models.data.learning import learns
-from lightlint.values.core import Constant, Value, is_constant
+from lightlint.values.core import PART, Constant, Value, is_constant
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
@@ -26,7 +26,8 @@ class FittedBeforeSplit(Check):
         trains = any(path.of(Stepped) for path in entry.paths)
         for path in entry.paths:
             fitted = [event for event in path.of(Called) if event.path.startswith("fit") and _learns(event)]
-            scaled = [event for event in path.of(RowsScaled) if not event.where.turns]
+            fitted = [event for event in fitted if not _holds_others_back(path, event)]
+            scaled = [event for event in path.of(RowsScaled) if not (event.where.turns or event.result.traits >= PART)]
             if not fitted and not scaled:
                 continue
             for split in path.of(SplitDrawn):
@@ -37,6 +38,17 @@ class FittedBeforeSplit(Check):
                 found = _seen(fitted, scaled, first, first.value)
                 if found is not None and (_says_held_out(path, first) or _says_held_out(path, last)):
                     yield _fault(found, first, f"line {last.site[1]} sets")
+
+
+def _holds_others_back(path: Path, fitted: Called) -> bool:
+    """Whether a transformer learns from rows of an earlier split, or changes rows of another table, too: a test is held back then,
+    and what is split off later only chooses the model."""
+    learnt = fitted.given.positional[:1]
+    changed = (each for each in path.of(Called) if each.path == "transform" and each.receiver is fitted.receiver)
+    others = (each.given.positional[0] for each in changed if each.given.positional)
+    return any(each.traits >= PART for each in learnt) or any(
+        not (each.traits >= PART or any(are_same(each, one) for one in learnt)) for each in others
+    )
 
 
 def _seen(fitted: list[Called], scaled: list[RowsScaled], split: Event, rows: Value) -> Called | RowsScaled | None:
