@@ -85,7 +85,8 @@ class BatchDrawn(Event):
 
 @dataclass(eq=False)
 class SumDivided(Event):
-    """What the turns of loops over batches have added up was divided by the length of something that such a `count` names."""
+    """What the turns of loops over batches have added up was divided by the length of something that such a `count` names, by
+    the number of "epochs", or by the sum of the batches' "numbers"."""
 
     loops: frozenset[Loop]
     count: Hashable

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from lightlint.engine.frames import Loop
 from lightlint.engine.machine import Machine
-from lightlint.values.core import Unknown, Value, number_of
+from lightlint.values.core import Constant, Unknown, Value, number_of
 from lightlint.values.training import Tensor
 
-_DEPTH = 6
+_DEPTH, _SECOND = 6, 2
 
 
 def note_added(machine: Machine, before: Value, total: Value, node: ast.AST) -> None:
@@ -35,6 +35,44 @@ def added_up_in(value: Value) -> frozenset[Loop]:
     found = {(site, loop): turn for each in _multiples(value) for site, loop, turn in each.added}
     turns = [(site, loop) for each in _multiples(value) for site, loop, turn in each.added if turn != found[site, loop]]
     return frozenset(loop for _, loop in turns)
+
+
+OF_TURNS = frozenset({"sum of turns"})  # the numbers of a loop's turns, added up: no count of them
+
+
+def adds_turns(machine: Machine, change: Value) -> bool:
+    """Whether what is added is the number of the present turn of a loop over batches."""
+    loop = machine.loops[-1] if machine.loops else None
+    numbers = isinstance(change.key, tuple) and change.key[:1] == ("index",) and change.key[1] == _line(loop)
+    return loop is not None and loop.kind == "batch" and not loop.known and numbers
+
+
+def _line(loop: Loop | None) -> int | None:
+    """The line of a loop, by which the keys of its turns' numbers tell it."""
+    return loop.site[1] if loop is not None else None
+
+
+def miscounted(machine: Machine, loops: frozenset[Loop], count: Value, node: ast.AST) -> str:
+    """What a number counts by which the sum over loops is divided, where that surely are not their turns: "epochs" or "numbers"."""
+    if any(each in loops for each in machine.loops):
+        return ""
+    if count.traits >= OF_TURNS:
+        return "numbers"
+    around = machine.loops[-1] if machine.loops else None
+    if around is None or around.kind != "count" or around.turn < _SECOND or around.bound is None:
+        return ""
+    inside = all(each.made > around.begun for each in loops)
+    return "epochs" if inside and _is_bound(around, count, node) else ""
+
+
+def _is_bound(loop: Loop, count: Value, node: ast.AST) -> bool:
+    """Whether a number is the one of a loop's turns, and called so where it is known."""
+    bound, divisor = loop.bound, node.right if isinstance(node, ast.BinOp) else getattr(node, "value", None)
+    if bound is None or not isinstance(divisor, (ast.Name, ast.Attribute)) or not isinstance(loop.node, ast.For):
+        return False
+    called = ast.unparse(divisor).rpartition(".")[2] in ast.unparse(loop.node.iter)
+    same = bound.key is not None and bound.key == count.key
+    return same and (called or not isinstance(count, Constant))
 
 
 def _multiples(value: Value, depth: int = 0) -> Iterator[Value]:

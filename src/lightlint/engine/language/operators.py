@@ -11,7 +11,7 @@ from typing import Any
 from lightlint.engine.choices import ANY_OF, is_constant_key
 from lightlint.engine.events import Averaged, Passed, RankingAveraged, RowsScaled, SumDivided
 from lightlint.engine.events.huggingface import TalkAsked
-from lightlint.engine.language.counters import added_up_in
+from lightlint.engine.language.counters import added_up_in, miscounted
 from lightlint.engine.language.statistics import scaled_rows
 from lightlint.engine.machine import UNNAMED_RANK, Machine
 from lightlint.values.core import (
@@ -132,6 +132,8 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         machine.emit(Averaged(machine.where(node), left, Unknown(length)))
     if symbol == "/" and (loops := added_up_in(left)) and (length := _length_in(right)) is not None:
         machine.emit(SumDivided(machine.where(node), loops, length))
+    if symbol == "/" and (loops := added_up_in(left)) and (what := miscounted(machine, loops, right, node)):
+        machine.emit(SumDivided(machine.where(node), loops, what))
     if symbol == "/" and left.traits & RANKING and left.answers:
         machine.emit(RankingAveraged(machine.where(node), left.answers))
     found = machine.models.binary(machine, symbol, left, right, node)

@@ -10,7 +10,7 @@ from lightlint.engine.events import Appended, Emptied, LeafChanged, Left, Loaded
 from lightlint.engine.execution import SIMPLE, LeaveLoop, NextTurn, Raised, Returned, annotation_of, evaluate
 from lightlint.engine.imports import import_from, import_module
 from lightlint.engine.language import operators
-from lightlint.engine.language.counters import is_same_place, note_added
+from lightlint.engine.language.counters import OF_TURNS, adds_turns, is_same_place, note_added
 from lightlint.engine.language.narrowing import narrow
 from lightlint.engine.machine import Machine
 from lightlint.values.core import (
@@ -173,6 +173,7 @@ def _counted(
     elif all(loop.known for loop in machine.loops):
         return result
     what = "counter" if number_of(change) is not None else "sum"
+    traits = traits | OF_TURNS if symbol == "+" and adds_turns(machine, change) else traits
     key = (what, node.lineno, node.col_offset, tuple(loop.turn for loop in machine.loops), machine.clock)
     found = Unknown(key, traits | {"summed"}, plain=True)
     found.cuts = before.cuts | change.cuts
