@@ -41,6 +41,7 @@ class Loop:
     once: Value | None = None  # the iterator that it goes on with, which does not start again
     graded: bool = False  # a backward pass ran in it, in no loop inside
     begun: int = 0  # when the present turn was
+    ended: int = 0  # when it was left
     under: int = 0  # how many tests stood open where it was entered
     reset: list[Reset] = field(default_factory=list)  # what a test for one in several turns set
     rest: bool = False  # its third turn begins a window that nothing fills

@@ -93,6 +93,14 @@ class SumDivided(Event):
 
 
 @dataclass(eq=False)
+class LossDivided(Event):
+    """A loss to which nothing of another turn was added was divided by the length of something that such a `count` names."""
+
+    loss: Value
+    count: Hashable
+
+
+@dataclass(eq=False)
 class Transformed(Event):
     """A transform of a library made one value of another."""
 

@@ -64,6 +64,7 @@ def _yield(machine: Machine, node: ast.Yield | ast.YieldFrom, scope: Scope) -> S
             _as_begun(loop, iteration)
             yield item
     finally:
+        loop.ended = machine.clock
         if loop in machine.loops:  # not in a frame that is let go of while it is suspended
             machine.loops.remove(loop)
 
@@ -296,6 +297,7 @@ def _loop(
     except LeaveLoop:
         return
     finally:
+        loop.ended = machine.clock
         if loop in machine.loops:  # not in a frame that is let go of while it is suspended
             machine.loops.remove(loop)
     yield from block(machine, node.orelse, scope)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from lightlint.engine.choices import ANY_OF, is_constant_key
-from lightlint.engine.events import Averaged, Passed, RankingAveraged, RowsScaled, SumDivided
+from lightlint.engine.events import Averaged, LossDivided, Passed, RankingAveraged, RowsScaled, SumDivided
 from lightlint.engine.events.huggingface import TalkAsked
 from lightlint.engine.language.counters import added_up_in, miscounted
 from lightlint.engine.language.statistics import scaled_rows
@@ -132,6 +132,8 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         machine.emit(Averaged(machine.where(node), left, Unknown(length)))
     if symbol == "/" and (loops := added_up_in(left)) and (length := _length_in(right)) is not None:
         machine.emit(SumDivided(machine.where(node), loops, length))
+    if symbol == "/" and not added_up_in(left) and (length := _length_in(right)) is not None and _is_of_loss(left):
+        machine.emit(LossDivided(machine.where(node), left, length))
     if symbol == "/" and (loops := added_up_in(left)) and (what := miscounted(machine, loops, right, node)):
         machine.emit(SumDivided(machine.where(node), loops, what))
     if symbol == "/" and left.traits & RANKING and left.answers:
@@ -245,6 +247,16 @@ def factors_of(value: Value) -> tuple[tuple[Hashable, int], ...] | None:
 def is_number_key(key: Hashable) -> bool:
     """Whether a factor is a number that is written down."""
     return isinstance(key, tuple) and key[:1] == ("number",)
+
+
+def _is_of_loss(value: Value) -> bool:
+    """Whether a loss function gave a tensor, or the one whose number this is."""
+    if isinstance(value, Tensor):
+        return value.criterion
+    return isinstance(value.key, tuple) and value.key[:1] == ("item",) and bool(value.traits & _OF_LOSSES)
+
+
+_OF_LOSSES = frozenset(["batch-mean", "batch-sum"])
 
 
 def _length_in(value: Value) -> Hashable:
