@@ -95,8 +95,8 @@ def _is_free(event: LoaderWorked, data: Instance) -> bool:
 
 
 def _has_begin(loader: Loader) -> bool:
-    """Whether a function of the program's may give each worker its share."""
-    return not is_constant(loader.arguments.get("worker_init_fn", NONE), None)
+    """Whether a function of the program's may give each worker its share, or a sampler is given, with which the loader raises."""
+    return any(not is_constant(loader.arguments.get(word, NONE), None) for word in ("worker_init_fn", "sampler"))
 
 
 def _functions(event: LoaderWorked, data: Instance) -> list[ast.AST]:

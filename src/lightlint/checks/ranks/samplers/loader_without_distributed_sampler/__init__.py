@@ -134,9 +134,14 @@ class LoaderWithoutDistributedSampler(Check):
 
 
 def _of_streams(entry: Entry) -> Iterator[Fault]:
-    """Streams that no rank takes a share of, and that no sampler can be given for: a Trainer leaves them as they are, too."""
+    """Streams that no rank takes a share of, and that no sampler can be given for: a Trainer leaves them as they are, too. A
+    loader that is given one raises, so nobody trains with it."""
+    sampled = {
+        each.site for each in entry.of(LoaderMade) if not is_constant(each.loader.arguments.get("sampler", NONE), None)
+    }
     for path in entry.paths:
-        streams = [event for event in path.of(LoaderMade) if is_whole_stream(path, event)]
+        made = (event for event in path.of(LoaderMade) if event.site not in sampled)
+        streams = [event for event in made if is_whole_stream(path, event)]
         several = any(event.by == "Trainer" for event in path.of(GroupStarted))
         trained = _feeding(path) if streams else set()
         if several:
