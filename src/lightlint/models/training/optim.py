@@ -39,6 +39,7 @@ from lightlint.values.core import (
     Unknown,
     Value,
     is_constant,
+    written,
 )
 from lightlint.values.training import Instance, Iterator, Module, Optimizer, Schedule, Tensor, tensors_in
 
@@ -201,6 +202,12 @@ def _closed(machine: Machine, closure: Value | None, node: ast.AST) -> Value:
         machine.grad.pop()
 
 
+def _stays(last: str, given: Arguments) -> bool:
+    """Whether a schedule of Hugging Face is, by what is written or by default, one that has no end."""
+    name = written(given.get(0, "name")) if last == "get_scheduler" else None
+    return name is not None and str(name.value).startswith("constant")
+
+
 def set_up_schedule(machine: Machine, schedule: Schedule, last: str, given: Arguments, node: ast.AST) -> None:
     """What the `__init__` of a schedule does."""
     schedule.optimizer = given.get(1 if last == "get_scheduler" else 0, "optimizer")
@@ -210,7 +217,7 @@ def set_up_schedule(machine: Machine, schedule: Schedule, last: str, given: Argu
     named = SCHEDULE_LENGTHS.get(last)
     if named is not None:
         schedule.length_name = named[0]
-        schedule.length = given.get(named[1], named[0])
+        schedule.length = None if _stays(last, given) else given.get(named[1], named[0])
         if last == "OneCycleLR" and (schedule.length is None or is_constant(schedule.length, None)):
             epochs, steps = given.get(3, "epochs"), given.get(4, "steps_per_epoch")
             schedule.length_name = "steps_per_epoch"
