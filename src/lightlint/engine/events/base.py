@@ -57,6 +57,11 @@ class Where(NamedTuple):
         """Whether a test on such a number that may come out otherwise let it happen."""
         return any(trait in condition.traits and not condition.known for condition in self.conditions)
 
+    def depends_inside_on_unknown(self, trait: str) -> bool:
+        """The same of the tests in the function itself, not in those that called it."""
+        tests = (condition for condition in self.conditions if condition.depth >= len(self.calls))
+        return any(trait in condition.traits and not condition.known for condition in tests)
+
     def behind(self, trait: str) -> Site:
         """The place in the function of the last test on such a number: the event's, or that of the call that led to it."""
         depths = [condition.depth for condition in self.conditions if trait in condition.traits]

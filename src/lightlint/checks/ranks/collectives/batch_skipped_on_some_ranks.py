@@ -39,11 +39,10 @@ def _only_skips(event: Left) -> bool:
 
 
 def _hangs_on_own_data(event: Left) -> bool:
-    """Whether a test of this rank's numbers, which may come out otherwise, stands before it: in the function itself for a `return`,
-    else every function returns behind the tests of those that call it."""
-    inside = len(event.where.calls) if event.word == "return" else 0
-    tests = (each for each in event.where.conditions if not each.known and each.depth >= inside)
-    return any("own data" in each.traits for each in tests)
+    """Whether a test of this rank's numbers stands before it: in the function itself for a `return`, else every function returns
+    behind the tests of those that call it."""
+    where = event.where
+    return (where.depends_inside_on_unknown if event.word == "return" else where.depends_on_unknown)("own data")
 
 
 def _trains_in_turn(path: Path, event: Left) -> bool:
