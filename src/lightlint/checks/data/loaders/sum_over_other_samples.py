@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from lightlint.check import Check, Fault
 from lightlint.engine.events import LoaderMade, SumDivided
-from lightlint.values.core import Constant, Library
-from lightlint.values.training import Instance, Loader
+from lightlint.values.core import Constant, Library, Sequence
+from lightlint.values.training import Instance, Loader, Tensor
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
@@ -48,6 +48,8 @@ def _counts_others(path: Path, loader: Loader, count: object) -> str:
             and _are_told_apart(data, other.data)
         ):
             return "another data set than its own"
+        if isinstance(other.data, Instance) and count == ("length", other.number) and _are_told_apart(data, other.data):
+            return "another loader than its own"
     return ""
 
 
@@ -72,11 +74,20 @@ def _is_part(data: Instance, base: Instance) -> bool:
     return data.name == "Subset" and isinstance(data.cls, Library) and data.arguments.get("dataset") is base
 
 
+def _rows(data: Instance) -> int | None:
+    """How many rows a data set of tensors has, where the program says it."""
+    first = data.arguments.get("tensors")
+    first = first.items[0] if isinstance(first, Sequence) and first.items else first
+    return first.sizes[0] if isinstance(first, Tensor) and first.sizes else None
+
+
 def _are_told_apart(one: Instance, other: Instance) -> bool:
     """Whether two data sets surely are of different samples: parts of one split, or two splits of one collection."""
     base = one.arguments.get("dataset")
     if isinstance(base, Instance) and _is_part(one, base) and _is_part(other, base):
         return one is not other
+    if None not in (_rows(one), _rows(other)) and _rows(one) != _rows(other):
+        return True
     if one.cls is not other.cls and getattr(one.cls, "path", 0) != getattr(other.cls, "path", 1):
         return False
     for held, its in ((one.arguments, other.arguments), (one.attributes, other.attributes)):
