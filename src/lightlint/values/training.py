@@ -63,12 +63,13 @@ class Weights:
 
 class Mask:
     """Which elements of a tensor are true, or 1, and no others: those of the "future" (above the diagonal of attention), or of
-    the "past" with the diagonal; of labels those that are "left out" by -100, or "counted". Where it was made."""
+    the "past" with the diagonal; of labels those that are "left out" by -100, or "counted"; of ids the "padding", or the "words".
+    Where it was made; of ids, of which, and what its dimensions count: "rows", "steps", or "one" for nothing."""
 
-    __slots__ = ("kind", "site")
+    __slots__ = ("dimensions", "ids", "kind", "site")
 
-    def __init__(self, site: Site, kind: str) -> None:
-        self.site, self.kind = site, kind
+    def __init__(self, site: Site, kind: str, ids: Tensor | None = None, dimensions: tuple[str, ...] = ()) -> None:
+        self.site, self.kind, self.ids, self.dimensions = site, kind, ids, dimensions
 
 
 class Encoding:
@@ -194,6 +195,7 @@ class Tensor(Value):
     places: tuple[Encoding, str] | None = (
         None  # what a model gave for each place of filled texts: see `sequences.pooled`
     )
+    embedded = False  # an embedding was given it: it holds ids
     looked_up: Module | None = None  # the embedding that was given these ids, and is told which one is padding
     compared = False  # a test has asked which of its elements are some number, or are not
     norm_of: Tensor | None = None  # of whose vectors it is the length

@@ -121,6 +121,7 @@ class Masked(Event):
 
     mask: Mask
     kept: bool
+    scores: Tensor | None = None
 
 
 @dataclass(eq=False)

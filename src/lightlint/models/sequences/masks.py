@@ -13,7 +13,10 @@ from lightlint.values.training import Mask, Module, Tensor
 
 FUTURE, PAST = "future", "past"
 LEFT_OUT, COUNTED = "left out", "counted"
-_OTHER = {FUTURE: PAST, PAST: FUTURE, LEFT_OUT: COUNTED, COUNTED: LEFT_OUT}
+PADDING, WORDS = "padding", "words"
+ONE = "one"
+_OTHER = {FUTURE: PAST, PAST: FUTURE, LEFT_OUT: COUNTED, COUNTED: LEFT_OUT, PADDING: WORDS, WORDS: PADDING}
+_OF_IDS = ("rows", "steps")
 _IGNORED = -100
 _FAR_BELOW = -1000  # what a score is set to that is to count for nothing
 _LEAVES_OUT = {
@@ -49,6 +52,8 @@ def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.A
         combined(machine, made, symbol, source, given.get(1, "other") or Constant(None), node)
     elif name in _CASTS:
         made.mask = source.mask
+    elif name == "unsqueeze":
+        made.mask = _with_one_more(source.mask, number_of(given.get(1, "dim")))
     elif name in _MOVED:
         made.mask = None
 
@@ -66,6 +71,9 @@ def compared(made: Tensor, symbol: str, left: Value, right: Value) -> None:
             each.compared = True
         if number == _IGNORED and made.site is not None:
             made.mask = Mask(made.site, LEFT_OUT if symbol == "==" else COUNTED)
+        elif mask is None and isinstance(number, int) and left.rank in (None, len(_OF_IDS)) and made.site is not None:
+            made.mask = Mask(made.site, PADDING if symbol == "==" else WORDS, left, _OF_IDS)
+            return
     if (symbol, number) in _SAME:
         made.mask = mask
     elif (symbol, number) in _TURNED:
@@ -76,10 +84,11 @@ def compared(made: Tensor, symbol: str, left: Value, right: Value) -> None:
 
 def combined(machine: Machine, made: Tensor, symbol: str, left: Value, right: Value, node: ast.AST) -> None:
     """Note what operators make of masks: one that leaves out more keeps nothing else."""
-    masks = [each.mask for each in (left, right) if isinstance(each, Tensor) and each.mask is not None]
+    found = [each.mask for each in (left, right) if isinstance(each, Tensor) and each.mask is not None]
+    inverted = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert)
+    masks = found if inverted else [each for each in found if not each.dimensions]  # with one of ids: it leaves out more
     if len(masks) != 1:
         return
-    inverted = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert)
     if symbol == "-" and (inverted or is_constant(left, 1, 1.0)) and right is not left:
         made.mask, made.dtype = _turned(masks[0]), right.dtype if isinstance(right, Tensor) and inverted else None
     elif symbol == "*" and "predicted" in made.traits:
@@ -102,6 +111,9 @@ def note_layer(machine: Machine, module: Module, given: Arguments, node: ast.AST
     if module.name == "Embedding" and not is_constant(module.argument("padding_idx", 2) or Constant(None), None):
         for each in origins(given.get(0, "input")):
             each.looked_up = module
+    if module.name == "Embedding":
+        for each in origins(given.get(0, "input")):
+            each.embedded = True
     for word, place in _LEAVES_OUT.get(module.name, {}).items():
         _emit(machine, given.get(place, word), node, kept=False, logical=True)
 
@@ -116,7 +128,17 @@ def _triangle(machine: Machine, name: str, source: Tensor, diagonal: Value, node
 
 
 def _turned(mask: Mask | None) -> Mask | None:
-    return Mask(mask.site, _OTHER[mask.kind]) if mask is not None else None
+    return Mask(mask.site, _OTHER[mask.kind], mask.ids, mask.dimensions) if mask is not None else None
+
+
+def _with_one_more(mask: Mask | None, place: float | None) -> Mask | None:
+    """A mask with one more dimension, that counts nothing, at a place."""
+    if mask is None or not mask.dimensions:
+        return mask
+    if not isinstance(place, int):
+        return None
+    at = place if place >= 0 else len(mask.dimensions) + 1 + place
+    return Mask(mask.site, mask.kind, mask.ids, (*mask.dimensions[:at], ONE, *mask.dimensions[at:]))
 
 
 def _use(machine: Machine, name: str, given: Arguments, node: ast.AST) -> None:
@@ -125,11 +147,11 @@ def _use(machine: Machine, name: str, given: Arguments, node: ast.AST) -> None:
         _emit(machine, given.get(3, "attn_mask"), node, kept=True, logical=True)
     elif name == "masked_fill":
         if _are_scores(first) and _is_far_below(third):
-            _emit(machine, second, node, kept=False)
+            _emit(machine, second, node, kept=False, scores=first)
     elif _are_scores(second) and _is_far_below(third):
-        _emit(machine, first, node, kept=True)
+        _emit(machine, first, node, kept=True, scores=second)
     elif _are_scores(third) and _is_far_below(second):
-        _emit(machine, first, node, kept=False)
+        _emit(machine, first, node, kept=False, scores=third)
 
 
 def _are_scores(value: Value | None) -> bool:
@@ -141,7 +163,16 @@ def _is_far_below(value: Value | None) -> bool:
     return number is not None and number < _FAR_BELOW
 
 
-def _emit(machine: Machine, mask: Value | None, node: ast.AST, *, kept: bool, logical: bool = False) -> None:
+def _emit(
+    machine: Machine,
+    mask: Value | None,
+    node: ast.AST,
+    *,
+    kept: bool,
+    logical: bool = False,
+    scores: Value | None = None,
+) -> None:
     """Write down that a mask is used; `logical`: where another than one of true and false is added to the scores."""
     if isinstance(mask, Tensor) and mask.mask is not None and (mask.dtype == "bool" or not logical):
-        machine.emit(Masked(machine.where(node), mask.mask, kept))
+        held = scores if isinstance(scores, Tensor) else None
+        machine.emit(Masked(machine.where(node), mask.mask, kept, held))
