@@ -205,6 +205,7 @@ class Tensor(Value):
     cleared = False  # some were set to zero
     scored = False  # products of vectors, perhaps scaled and masked since
     weights: Weights | None = None  # a softmax gave it
+    normed_first = False  # a softmax over its first dimension gave it
     states_of: Module | None = None  # the recurrent layer whose final states it is: layers and directions first
 
     def __init__(self, site: Site | None, made: int) -> None:

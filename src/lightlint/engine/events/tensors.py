@@ -147,6 +147,13 @@ class OneNormalised(Event):
 
 
 @dataclass(eq=False)
+class RowsNormalised(Event):
+    """A softmax went over the examples of a batch, for each of the outputs that a linear layer gave it."""
+
+    result: Tensor
+
+
+@dataclass(eq=False)
 class DigitsLost(Event):
     """Several functions came one after another where `better` is one that keeps the digits: log1p, expm1, logsumexp."""
 

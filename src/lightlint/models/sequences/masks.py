@@ -86,7 +86,9 @@ def combined(machine: Machine, made: Tensor, symbol: str, left: Value, right: Va
     """Note what operators make of masks: one that leaves out more keeps nothing else."""
     found = [each.mask for each in (left, right) if isinstance(each, Tensor) and each.mask is not None]
     inverted = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert)
-    masks = found if inverted else [each for each in found if not each.dimensions]  # with one of ids: it leaves out more
+    masks = (
+        found if inverted else [each for each in found if not each.dimensions]
+    )  # with one of ids: it leaves out more
     if len(masks) != 1:
         return
     if symbol == "-" and (inverted or is_constant(left, 1, 1.0)) and right is not left:

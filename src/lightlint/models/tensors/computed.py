@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from lightlint.engine.arguments import Arguments
-from lightlint.engine.events import OneNormalised
+from lightlint.engine.events import OneNormalised, RowsNormalised
 from lightlint.engine.machine import Machine
 from lightlint.models.names.tables import (
     ACTIVATIONS,
@@ -131,7 +131,19 @@ def activated(
         halves.note(machine, made, name.lower(), Arguments([value]), node)
         axes.sized(made, value)
         attention.note_softmax(machine, made, name, dimension, node)
+        made.normed_first = is_constant(dimension, 0) and name.lower().replace("_", "") in _SOFTMAXES
+        if made.normed_first and _has_classes(value):
+            machine.emit(RowsNormalised(machine.where(node), made))
     return made
+
+
+_SOFTMAXES = ("softmax", "logsoftmax")
+
+
+def _has_classes(scores: Tensor) -> bool:
+    """Whether a linear layer gave scores for several classes of each example of a batch."""
+    rows = scores.rows_first and scores.rank in (None, 2)
+    return rows and scores.layer == "Linear" and scores.as_given and not scores.thin and scores.form != "column"
 
 
 def note_single(machine: Machine, name: str, value: Value | None, dim: Value | None, node: ast.AST) -> None:
