@@ -359,6 +359,10 @@ class LibraryModels:
             return containers.mapping_method(machine, value, method.name, given, node)
         if isinstance(value, Constant):
             return containers.constant_method(machine, value, method.name, given, node)
+        if isinstance(value, Unknown) and value.among and method.name in _OF_TEXTS:
+            found = [containers.constant_method(machine, each, method.name, given, node) for each in value.among]
+            if all(isinstance(each, Constant) and each.key == found[0].key for each in found):
+                return found[0]
         if isinstance(value, Class):
             return standard.class_method(machine, value, method.name, given, node)
         if isinstance(value, Instance) and method.name in objects.OF_ROWS and value.row() is not None:
@@ -470,13 +474,16 @@ def _of_unknown(machine: Machine, value: Unknown, name: str, node: ast.AST) -> V
         return groups.rank_value(machine, name)
     if value.key is not None and (value.key, name) in machine.of_unknown:
         return machine.of_unknown[value.key, name]
-    if name in objects.OF_TENSORS:
+    if name in objects.OF_TENSORS or (value.among and name in _OF_TEXTS):
         return Method(value, name)
     key = identified(value).key
     found = Unknown(("of", key, name) if key is not None else None, value.traits & LASTING, hint=name)
     found.holder = value  # type: ignore[attr-defined]
     found.axes = arrays.of_attribute(value, name)
     return found
+
+
+_OF_TEXTS = frozenset(["startswith", "endswith"])  # methods that give the same for most of several texts
 
 
 def _of_function(value: Function | Bound, name: str) -> Value:

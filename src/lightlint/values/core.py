@@ -134,6 +134,7 @@ class Unknown(Value):
     made_by: Value | None = None  # the transform of pictures that gave it
     items: Mapping | None = None
     axes: Axes | None = None  # of an array, a table or a column: see `values.arrays`
+    among: tuple[Constant, ...] = ()  # the constants of which it is one
 
     def __init__(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable
 from copy import copy
 from typing import Any
@@ -293,6 +294,11 @@ class Instance(Value):
         return f"<{self.kind} {self.name} {self.number}>"
 
 
+_WITH_BIAS = re.compile(
+    r"Linear|Bilinear|Conv(?:Transpose)?\dd|(?:Batch|Instance)Norm\dd|LayerNorm|GroupNorm|Embedding|PReLU"
+)
+
+
 class Module(Instance):
     """An `nn.Module`.
 
@@ -364,6 +370,40 @@ class Module(Instance):
                 if isinstance(value, Tensor) and value.parameter:
                     found.setdefault(id(value), value)
         return list(found.values())
+
+    def parameter_names(self) -> dict[int, tuple[str, ...]]:
+        """What the parameters are called, by their ids, where that is known: one that stands for a layer's weight and bias
+        has the names of both."""
+        found: dict[int, tuple[str, ...]] = {}
+        left: list[tuple[Module, str]] = [(self, "")]
+        seen: set[int] = set()
+        while left:
+            module, prefix = left.pop()
+            if module.number in seen:
+                continue
+            seen.add(module.number)
+            for each in module.own:
+                found.setdefault(id(each), tuple(prefix + name for name in module.own_names()))
+            for name, value in module.named_items():
+                if isinstance(value, Tensor) and value.parameter:
+                    found.setdefault(id(value), (prefix + name,))
+                elif isinstance(value, Module):
+                    left.append((value, f"{prefix}{name}."))
+        return found
+
+    def named_items(self) -> list[tuple[str, Value]]:
+        """What it holds, with the names under which `named_parameters` tells of it."""
+        held = self.items.items() if isinstance(self.items, dict) else enumerate(self.items or ())
+        found = [(str(name), value) for name, value in (*self.attributes.items(), *held)]
+        return [*found, ("module", self.wraps)] if isinstance(self.wraps, Module) else found
+
+    def own_names(self) -> tuple[str, ...]:
+        """What the parameters of a layer of torch are called; nothing for those of others."""
+        if not isinstance(self.cls, Library) or not _WITH_BIAS.fullmatch(self.name) or self.open_arguments:
+            return ()
+        bias = self.arguments.get("bias")
+        plain = self.name in ("Embedding", "PReLU") or (isinstance(bias, Constant) and bias.value is False)
+        return ("weight",) if plain else ("weight", "bias")
 
     def unwrapped(self) -> Module:
         """What does the work in wrappers, whose own mode tells nothing."""

@@ -190,6 +190,21 @@ def _worked_out(symbol: str, left: Constant, right: Constant) -> Value | None:
     return Constant(result, _traits(symbol, left, right))
 
 
+def _for_each(symbol: str, left: Value, right: Value) -> Constant | None:
+    """What a comparison with one of several constants gives, where it is the same for each of them."""
+    first = left.among if isinstance(left, Unknown) and left.among else (left,)
+    second = right.among if isinstance(right, Unknown) and right.among else (right,)
+    if len(first) * len(second) == 1 or symbol in ("is", "is not"):
+        return None
+    found = [
+        _worked_out(symbol, one, other) if isinstance(one, Constant) and isinstance(other, Constant) else None
+        for one in first
+        for other in second
+    ]
+    known = [each for each in found if isinstance(each, Constant)]
+    return known[0] if len(known) == len(found) and len({each.value for each in known}) == 1 else None
+
+
 def _symbolic(symbol: str, left: Value, right: Value) -> Value:
     found = _named(symbol, left, right)
     if symbol in ("+", "-", "*", "/"):
@@ -285,6 +300,8 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
     traits = traits_of(left, right)
     if (flag := _as_flag(symbol, left, right)) is not None:
         return flag
+    if (agreed := _for_each(symbol, left, right)) is not None:
+        return Constant(agreed.value, traits)
     if isinstance(left, Unknown) and "rank" in left.traits and not left.traits & _COUNTED and _is_first(right):
         left = Constant(machine.rank, left.traits)  # `local + node * count == 0`: of all ranks the first
     if machine.rank:

@@ -131,11 +131,27 @@ def _parameters(machine: Machine, module: Module, name: str, _: Arguments, node:
 
 
 def _named_parameters(machine: Machine, module: Module, _: str, __: Arguments, node: ast.AST) -> Value:
+    whole = module.sees_all()
+    names = module.parameter_names() if whole and not _is_renamed(module) else {}
     rows = [
-        Sequence([Unknown(("parameter name", parameter.made), plain=True), parameter], "tuple")
+        Sequence([_name(parameter, names.get(id(parameter), ())), parameter], "tuple")
         for parameter in module.parameters()
     ]
-    return Sequence(rows, "generator", more=not (rows and module.sees_all()), site=machine.site(node))
+    return Sequence(rows, "generator", more=not (rows and whole), site=machine.site(node))
+
+
+def _name(parameter: Tensor, names: tuple[str, ...]) -> Value:
+    """The name of a parameter: one of several where it stands for those of a layer."""
+    if len(names) == 1:
+        return Constant(names[0])
+    name = Unknown(("parameter name", parameter.made), plain=True)
+    name.among = tuple(map(Constant, names))
+    return name
+
+
+def _is_renamed(module: Module) -> bool:
+    """Whether a wrapper gives parameters names of its own."""
+    return any(each.wraps is not None and each.wrapper not in ("ddp", "data-parallel") for each in module.modules())
 
 
 def _modules(_: Machine, module: Module, name: str, __: Arguments, ___: ast.AST) -> Value:
