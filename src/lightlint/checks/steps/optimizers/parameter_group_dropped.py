@@ -10,8 +10,8 @@ from lightlint.values.core import Library, Sequence
 from lightlint.values.training import Optimizer, Tensor
 
 if TYPE_CHECKING:
-    from lightlint.engine.frames import Call
     from lightlint.explore.rehearsals import Entry, Path
+    from lightlint.values.core import Site
 
 
 class ParameterGroupDropped(Check):
@@ -50,6 +50,6 @@ def _is_known(optimizer: Optimizer) -> bool:
     return in_sight([optimizer]) and not (optimizer.told or optimizer.more) and isinstance(optimizer.cls, Library)
 
 
-def _function(event: Appended) -> Call | None:
-    """The call of the function that filled a list."""
-    return event.where.calls[-1] if event.where.calls else None
+def _function(event: Appended) -> tuple[Site, ...]:
+    """Which call of a function filled a list: by the calls that led to it."""
+    return event.where.places[1:]
