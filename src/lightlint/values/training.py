@@ -65,12 +65,29 @@ class Weights:
 class Mask:
     """Which elements of a tensor are true, or 1, and no others: those of the "future" (above the diagonal of attention), or of
     the "past" with the diagonal; of labels those that are "left out" by -100, or "counted"; of ids the "padding", or the "words".
-    Where it was made; of ids, of which, and what its dimensions count: "rows", "steps", or "one" for nothing."""
+    Where it was made; of ids, of which, what its dimensions count ("rows", "steps", or "one" for nothing), and whether the
+    program says that they were compared with what fills up texts."""
 
-    __slots__ = ("dimensions", "ids", "kind", "site")
+    __slots__ = ("dimensions", "ids", "kind", "pads", "site")
 
-    def __init__(self, site: Site, kind: str, ids: Tensor | None = None, dimensions: tuple[str, ...] = ()) -> None:
-        self.site, self.kind, self.ids, self.dimensions = site, kind, ids, dimensions
+    def __init__(
+        self,
+        site: Site,
+        kind: str,
+        ids: Tensor | None = None,
+        dimensions: tuple[str, ...] = (),
+        *,
+        pads: bool = False,
+    ) -> None:
+        self.site, self.kind, self.ids, self.dimensions, self.pads = site, kind, ids, dimensions, pads
+
+    def turned(self, kind: str) -> Mask:
+        """The same of the other elements."""
+        return Mask(self.site, kind, self.ids, self.dimensions, pads=self.pads)
+
+    def shaped(self, dimensions: tuple[str, ...]) -> Mask:
+        """The same in another shape."""
+        return Mask(self.site, self.kind, self.ids, dimensions, pads=self.pads)
 
 
 class Encoding:

@@ -122,6 +122,7 @@ class Masked(Event):
     mask: Mask
     kept: bool
     scores: Tensor | None = None
+    by_name: bool = False  # a layer takes it as its mask of the padding
 
 
 @dataclass(eq=False)

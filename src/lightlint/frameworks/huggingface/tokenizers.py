@@ -11,6 +11,7 @@ from lightlint.engine.machine import Machine
 from lightlint.frameworks.huggingface.trainer import TOKENS
 from lightlint.models.names.huggingface import COLLATOR, TOKENIZER
 from lightlint.models.registry import attributes, calling, methods
+from lightlint.models.sequences import masks
 from lightlint.values.core import (
     END,
     NO_TRAITS,
@@ -209,6 +210,7 @@ def encoded(machine: Machine, encoding: Encoding, node: ast.AST) -> Mapping:
     for each in (ids, mask):
         each.leaf, each.device, each.encoding = False, None, encoding
     ids.role = TOKENS
+    mask.mask = masks.of_texts(machine.site(node))
     found = Mapping({"input_ids": ids, "attention_mask": mask}, more=True)
     found.encoding = encoding
     return found

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import Masked
 from lightlint.engine.machine import Machine
-from lightlint.values.core import Constant, Value, is_constant, number_of
+from lightlint.values.core import Constant, Site, Value, is_constant, number_of
 from lightlint.values.training import Mask, Module, Tensor
 
 FUTURE, PAST = "future", "past"
@@ -28,6 +28,15 @@ _LEAVES_OUT = {
     "Transformer": {"src_mask": 2, "tgt_mask": 3},
 }
 """Which arguments of torch's layers are masks that are true where nothing is to be looked at, and their places."""
+_OF_PADDING = {
+    "MultiheadAttention": {"key_padding_mask": 3},
+    "TransformerEncoder": {"src_key_padding_mask": 2},
+    "TransformerEncoderLayer": {"src_key_padding_mask": 2},
+    "TransformerDecoder": {"tgt_key_padding_mask": 4, "memory_key_padding_mask": 5},
+    "TransformerDecoderLayer": {"tgt_key_padding_mask": 4, "memory_key_padding_mask": 5},
+    "Transformer": {"src_key_padding_mask": 5, "tgt_key_padding_mask": 6, "memory_key_padding_mask": 7},
+}
+"""Those of them that are true at the padding."""
 _MOVED = frozenset(
     ["transpose", "permute", "t", "swapaxes", "swapdims", "movedim", "moveaxis", "rearrange", "flip", "rot90"]
 )
@@ -46,7 +55,7 @@ def note(machine: Machine, made: Value, name: str, given: Arguments, node: ast.A
     elif name in ("logical_not", "bitwise_not"):
         made.mask, made.dtype = _turned(source.mask), "bool"
     elif name in ("eq", "ne", "gt", "lt", "ge", "le"):
-        compared(made, _SYMBOLS[name], source, given.get(1, "other") or Constant(None))
+        compared(made, _SYMBOLS[name], source, given.get(1, "other") or Constant(None), node)
     elif name in ("logical_and", "bitwise_and", "logical_or", "bitwise_or", "mul"):
         symbol = "|" if name.endswith("or") else "&"
         combined(machine, made, symbol, source, given.get(1, "other") or Constant(None), node)
@@ -63,17 +72,20 @@ _SAME = frozenset([("==", 1), ("!=", 0), (">", 0), (">=", 1)])
 _TURNED = frozenset([("==", 0), ("!=", 1), ("<", 1), ("<=", 0)])
 
 
-def compared(made: Tensor, symbol: str, left: Value, right: Value) -> None:
-    """Note what the comparison of a mask with 0 or 1 gives."""
+def compared(made: Tensor, symbol: str, left: Value, right: Value, node: ast.AST) -> None:
+    """Note what the comparison of a mask with 0 or 1 gives, and that of ids with the one that fills up texts."""
     mask, number = left.mask if isinstance(left, Tensor) else None, right.value if isinstance(right, Constant) else None
     if symbol in ("==", "!=") and isinstance(left, Tensor):
         for each in origins(left):
             each.compared = True
         if number == _IGNORED and made.site is not None:
             made.mask = Mask(made.site, LEFT_OUT if symbol == "==" else COUNTED)
-        elif mask is None and isinstance(number, int) and left.rank in (None, len(_OF_IDS)) and made.site is not None:
-            made.mask = Mask(made.site, PADDING if symbol == "==" else WORDS, left, _OF_IDS)
-            return
+        elif mask is None and left.rank in (None, len(_OF_IDS)) and made.site is not None:
+            pads = "pad" in ast.unparse(node).lower()
+            if pads or isinstance(number, int):
+                made.mask = Mask(made.site, PADDING if symbol == "==" else WORDS, left, _OF_IDS, pads=pads)
+                made.dtype = "bool"
+                return
     if (symbol, number) in _SAME:
         made.mask = mask
     elif (symbol, number) in _TURNED:
@@ -101,6 +113,11 @@ def combined(machine: Machine, made: Tensor, symbol: str, left: Value, right: Va
         made.dtype = next((each.dtype for each in (left, right) if isinstance(each, Tensor)), None)
 
 
+def of_texts(site: Site) -> Mask:
+    """The mask of its words that a tokenizer gives."""
+    return Mask(site, WORDS, None, _OF_IDS, pads=True)
+
+
 def origins(value: Value | None) -> Iterator[Tensor]:
     """A tensor, and what it is a part, a view or a copy of."""
     while isinstance(value, Tensor):
@@ -118,6 +135,10 @@ def note_layer(machine: Machine, module: Module, given: Arguments, node: ast.AST
             each.embedded = True
     for word, place in _LEAVES_OUT.get(module.name, {}).items():
         _emit(machine, given.get(place, word), node, kept=False, logical=True)
+    for word, place in _OF_PADDING.get(module.name, {}).items():
+        mask = given.get(place, word)
+        if isinstance(mask, Tensor) and mask.mask is not None and mask.mask.dimensions and mask.dtype == "bool":
+            machine.emit(Masked(machine.where(node), mask.mask, kept=False, by_name=True))
 
 
 def _triangle(machine: Machine, name: str, source: Tensor, diagonal: Value, node: ast.AST) -> Mask | None:
@@ -130,7 +151,7 @@ def _triangle(machine: Machine, name: str, source: Tensor, diagonal: Value, node
 
 
 def _turned(mask: Mask | None) -> Mask | None:
-    return Mask(mask.site, _OTHER[mask.kind], mask.ids, mask.dimensions) if mask is not None else None
+    return mask.turned(_OTHER[mask.kind]) if mask is not None else None
 
 
 def _with_one_more(mask: Mask | None, place: float | None) -> Mask | None:
@@ -140,7 +161,7 @@ def _with_one_more(mask: Mask | None, place: float | None) -> Mask | None:
     if not isinstance(place, int):
         return None
     at = place if place >= 0 else len(mask.dimensions) + 1 + place
-    return Mask(mask.site, mask.kind, mask.ids, (*mask.dimensions[:at], ONE, *mask.dimensions[at:]))
+    return mask.shaped((*mask.dimensions[:at], ONE, *mask.dimensions[at:]))
 
 
 def _use(machine: Machine, name: str, given: Arguments, node: ast.AST) -> None:

@@ -40,7 +40,7 @@ def binary(machine: Machine, symbol: str, left: Value, right: Value, node: ast.A
         made.binary = True
         made.stored = halves.FLAG
         draws.compared(made, symbol, left, right)
-        masks.compared(made, symbol, left, right)
+        masks.compared(made, symbol, left, right, node)
         return made
     mix(machine, node, symbol, left, right)
     made = derive(machine, node, left, right, saves=symbol not in ("+", "-", "%"))
