@@ -302,6 +302,7 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
         sizes = given if last != "randint" else given.behind(1 if len(given.positional) < _MOST_OF_RANDINT else 2)
         made.sizes, made.rank = _sizes(sizes) if last != "randint" else (), _rank(sizes)
         draws.note_drawn(made, last, _all_sizes(sizes))
+    made.counts = last == "arange"
     if last in _ROWS:
         made.rank = 1
     return made

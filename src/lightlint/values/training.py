@@ -213,6 +213,7 @@ class Tensor(Value):
     places: tuple[Encoding, str] | None = (
         None  # what a model gave for each place of filled texts: see `sequences.pooled`
     )
+    counts = False  # its elements are the numbers of their places
     embedded = False  # an embedding was given it: it holds ids
     looked_up: Module | None = None  # the embedding that was given these ids, and is told which one is padding
     compared = False  # a test has asked which of its elements are some number, or are not

@@ -86,12 +86,27 @@ def compared(made: Tensor, symbol: str, left: Value, right: Value, node: ast.AST
                 made.mask = Mask(made.site, PADDING if symbol == "==" else WORDS, left, _OF_IDS, pads=pads)
                 made.dtype = "bool"
                 return
+    if symbol in _ORDERED and (words := _are_within(symbol, left, right)) is not None and made.site is not None:
+        made.mask, made.dtype = Mask(made.site, WORDS if words else PADDING, None, _OF_IDS), "bool"
+        return
     if (symbol, number) in _SAME:
         made.mask = mask
     elif (symbol, number) in _TURNED:
         made.mask = _turned(mask)
     if made.mask is not None:
         made.dtype = "bool"
+
+
+_ORDERED = frozenset(["<", "<=", ">", ">="])
+
+
+def _are_within(symbol: str, left: Value, right: Value) -> bool | None:
+    """Whether a comparison is true for the places within the length of each text; None where it is none of places and lengths."""
+    first, second = any(each.counts for each in origins(left)), any(each.counts for each in origins(right))
+    other = right if first else left
+    if first is second or not isinstance(other, Tensor):
+        return None
+    return (symbol in ("<", "<=")) is first
 
 
 def combined(machine: Machine, made: Tensor, symbol: str, left: Value, right: Value, node: ast.AST) -> None:
