@@ -155,6 +155,14 @@ class RowsNormalised(Event):
 
 
 @dataclass(eq=False)
+class NumberAveraged(Event):
+    """The mean over a dimension was taken of what a sum over all elements gave: of one number."""
+
+    result: Tensor
+    added: Tensor
+
+
+@dataclass(eq=False)
 class DigitsLost(Event):
     """Several functions came one after another where `better` is one that keeps the digits: log1p, expm1, logsumexp."""
 

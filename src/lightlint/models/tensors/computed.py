@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from lightlint.engine.arguments import Arguments
-from lightlint.engine.events import OneNormalised, RowsNormalised
+from lightlint.engine.events import NumberAveraged, OneNormalised, RowsNormalised
 from lightlint.engine.machine import Machine
 from lightlint.models.names.tables import (
     ACTIVATIONS,
@@ -29,6 +29,7 @@ from lightlint.values.core import (
     Unknown,
     Value,
     is_constant,
+    number_of,
 )
 from lightlint.values.training import Tensor, tensors_in
 
@@ -70,6 +71,8 @@ def computed(machine: Machine, name: str, given: Arguments, node: ast.AST) -> Va
         made = derive(machine, node, source, saves=name not in SAVES_NOTHING)
         made.terms = (name, (source,)) if name == "mean" and source is not None else None
         reduce(name, made, source, given.behind(1) if given.positional else given)
+        if name == "mean" and given.get(1, "dim") is not None and (added := _sum_of_all(source)) is not None:
+            machine.emit(NumberAveraged(machine.where(node), made, added))
         return made
     if name in _DTYPES and isinstance(source, Tensor) and source.parameter:
         return source  # it may have the type already
@@ -144,6 +147,20 @@ def _has_classes(scores: Tensor) -> bool:
     """Whether a linear layer gave scores for several classes of each example of a batch."""
     rows = scores.rows_first and scores.rank in (None, 2)
     return rows and scores.layer == "Linear" and scores.as_given and not scores.thin and scores.form != "column"
+
+
+def _sum_of_all(value: Value | None, depth: int = 0) -> Tensor | None:
+    """The sum over all elements of a tensor that something is, or a written multiple of."""
+    symbol, parts = value.terms if value is not None and value.terms is not None and depth < _DEPTH else ("", ())
+    if isinstance(value, Tensor) and value.scalar and value.reduction == "sum" and symbol in ("", "sum"):
+        return value
+    if symbol not in ("*", "/", "-"):
+        return None
+    held = [each for each in parts if number_of(each) is None]
+    return _sum_of_all(held[0], depth + 1) if len(held) == 1 else None
+
+
+_DEPTH = 4
 
 
 def note_single(machine: Machine, name: str, value: Value | None, dim: Value | None, node: ast.AST) -> None:
