@@ -155,6 +155,13 @@ class RowsNormalised(Event):
 
 
 @dataclass(eq=False)
+class OperationDropped(Event):
+    """A statement was nothing but the sum, the product or the like of tensors."""
+
+    symbol: str
+
+
+@dataclass(eq=False)
 class NumberAveraged(Event):
     """The mean over a dimension was taken of what a sum over all elements gave: of one number."""
 

@@ -6,7 +6,16 @@ import ast
 from collections.abc import Iterator
 
 from lightlint.engine.containers import assign_target, extend, listed
-from lightlint.engine.events import Appended, Emptied, LeafChanged, Left, LoadedUsed, Rebound, ResultDropped
+from lightlint.engine.events import (
+    Appended,
+    Emptied,
+    LeafChanged,
+    Left,
+    LoadedUsed,
+    OperationDropped,
+    Rebound,
+    ResultDropped,
+)
 from lightlint.engine.execution import SIMPLE, LeaveLoop, NextTurn, Raised, Returned, annotation_of, evaluate
 from lightlint.engine.imports import import_from, import_module
 from lightlint.engine.language import operators
@@ -35,6 +44,8 @@ from lightlint.values.training import Instance, Tensor
 def _expression(machine: Machine, node: ast.Expr, scope: Scope) -> None:
     value = evaluate(machine, node.value, scope)
     here = isinstance(value, Tensor) and value.site == machine.site(node.value)
+    if here and isinstance(node.value, ast.BinOp):
+        machine.emit(OperationDropped(machine.where(node.value), operators.SYMBOLS[type(node.value.op)]))
     moved = value.moved_from or value.shaped_from if isinstance(value, Tensor) and here else None
     if isinstance(value, Tensor) and moved is not None and not _is_made_for_move(moved):
         machine.emit(ResultDropped(machine.where(node.value), value))

@@ -10,7 +10,7 @@ from lightlint.check import Check, Fault, Repair
 from lightlint.checks.modules.autograd.discarded_tensor_result.drawn import TENSORS, Drawn
 from lightlint.checks.modules.autograd.discarded_tensor_result.fields import Fields
 from lightlint.checks.modules.autograd.discarded_tensor_result.moved_again import MovedAgain, read_behind
-from lightlint.engine.events import Called, CalledUnknown, Forward, LossComputed, ResultDropped
+from lightlint.engine.events import Called, CalledUnknown, Forward, LossComputed, OperationDropped, ResultDropped
 from lightlint.facts.code.bindings import Binding, Kind
 from lightlint.facts.objects.type_tests import is_told
 from lightlint.facts.releases.failures import is_expected
@@ -209,6 +209,14 @@ class DiscardedTensorResult(Check):
                 tier = self._tier(call, statement) if isinstance(call, cst.Call) and statement is not None else None
                 tier = Tier.NOTE if _is_moved_anyhow(entry, event, source) else tier
                 yield Fault.of(event, self._told(call, "call" if shaped else "move"), tier=tier)
+
+        for lost in entry.of(OperationDropped):
+            node = self.node_of(lost.site)
+            if node is None or not isinstance(self.tree.parent(node), cst.Expr) or self.tree.function(node) is None:
+                continue  # a cell shows it
+            if not is_expected(self.facts, node):
+                message = f"what `{lost.symbol}` gives is a new tensor, which is dropped: neither side of it changes"
+                yield Fault.of(lost, message)
 
     def clears(self, entry: Entry) -> Iterator[Site]:
         """Moves to where everything lies."""
