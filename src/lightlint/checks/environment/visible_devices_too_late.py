@@ -11,6 +11,7 @@ from lightlint.engine.machine import WORKER
 from lightlint.facts.tensors.cuda import ASKING, STARTING
 from lightlint.facts.tensors.cuda_uses import asks_nvml, at_import, fixes_devices, is_late, module_using_cuda
 from lightlint.facts.values.keywords import entries, keywords
+from lightlint.finding import Tier
 from lightlint.values.core import text_of
 from lightlint.values.training import Module
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _PROCESSES = ("subprocess.", "multiprocessing.", "torch.multiprocessing.", "os.system", "os.exec", "os.spawn")
 _VARIABLE = "CUDA_VISIBLE_DEVICES"
+_DEVICES = ("torch.device", "torch.cuda.set_device", "torch.cuda.device")
 _DEPTH = 3
 _LATE = "CUDA is in use before this line, and does not read the variable again"
 
@@ -39,11 +41,26 @@ class VisibleDevicesTooLate(Check):
         before = self._uses() if isinstance(owner, cst.FunctionDef) else []
         before = [use for use in before if self.tree.order(use) < self.tree.order(owner)]
         if before or is_late(self.facts, node) or (not self._starts_processes() and self._is_called_late(owner)):
-            self.report(place, _LATE)
+            self.report(place, _LATE, tier=self._tier(node))
             return
         module = self._imported_before(node, owner)
         if module:
             self.report(place, f"CUDA is in use since `{module}` was imported, and does not read the variable again")
+
+    def _tier(self, node: cst.CSTNode | None) -> Tier | None:
+        """A note where the device is told by the same number: the right GPU is used, as the variable is not read."""
+        value = node.value if isinstance(node, cst.Assign) else None
+        words = {key for each in self._words(value) if (key := self.names.key(each))} if value is not None else set()
+        told = (
+            call
+            for call in self.tree.all(cst.Call)
+            if self.names.call(call) in _DEVICES or self.names.method(call) in ("to", "cuda")
+        )
+        named = (self.names.key(each) for call in told for arg in call.args for each in self._words(arg.value))
+        return Tier.NOTE if any(key in words for key in named) else None
+
+    def _words(self, value: cst.BaseExpression) -> list[cst.Name | cst.Attribute]:
+        return [*self.tree.within(value, cst.Name, cst.Attribute)]
 
     def _is_called_late(self, owner: cst.FunctionDef | cst.Module, depth: int = 0) -> bool:
         """Whether every call of a function stands behind a use of CUDA."""
@@ -98,7 +115,9 @@ class VisibleDevicesTooLate(Check):
             for event in told[:1]:  # set before CUDA is in use, it may be set to the same again
                 before = (e.where for e in uses if _is_before(e.where, event.where))
                 if any(_comes_first(e, event.where) and (entry.whole or _same_call(e, event.where)) for e in before):
-                    yield Fault.of(event, _LATE)
+                    node = self.node_of(event.site)
+                    statement = self.tree.statement(node) if node is not None else None
+                    yield Fault.of(event, _LATE, tier=self._tier(statement))
 
     def _uses_cuda(self, event: Called) -> bool:
         """Whether a call surely makes CUDA's driver read which devices it may see."""
