@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from lightlint.check import Check, Fault
 from lightlint.engine.events import (
     AttributeSet,
+    BatchDrawn,
     Called,
     Event,
     Forward,
     LoaderMade,
     Logged,
+    Looped,
     StateTaken,
     Stepped,
     Written,
@@ -42,12 +44,11 @@ class SelectedOnTestData(Check):
         yield from _of_data_modules(entry)
         yield from _of_hugging_face(entry)
         loaders = evaluated_loaders(entry)
+        yield from _beside_unused(entry, {each: loader for each, (loader, _) in loaders.items()})
         if len(loaders) < 2:
             return
         for path in entry.paths:
-            kept: list[Event] = [event for event in path.of(Written) if event.name not in REPORTING]
-            kept += path.of(StateTaken)  # a copy of the best weights
-            if not any("better" in each.traits for event in kept for each in event.where.conditions):
+            if not _keeps_best(path):
                 continue
             for first, last in _same_data(path, {each: loader for each, (loader, _) in loaders.items()}):
                 if first.site is not None:
@@ -71,6 +72,47 @@ class SelectedOnTestData(Check):
                 same and chosen and len(same) == len(tests)
             ):  # else another one is the final test, and this a second look
                 yield Fault.at(fit, _MESSAGE, *(each.site for each in same))
+
+
+def _keeps_best(path: Path) -> bool:
+    """Whether a checkpoint, or a copy of the weights, is made where a result is better than before."""
+    kept: list[Event] = [event for event in path.of(Written) if event.name not in REPORTING]
+    kept += path.of(StateTaken)
+    return any("better" in each.traits for event in kept for each in event.where.conditions)
+
+
+def _beside_unused(entry: Entry, evaluated: dict[Hashable, Loader]) -> Iterator[Fault]:
+    """Loaders of a part that was set aside of the training data and is drawn from on no path, where the best model is chosen on
+    other data that is also tested on in the end."""
+    drawn = {identity_of(event.loop.over) for event in entry.of(Looped)}
+    drawn |= {identity_of(event.loader) for event in entry.of(BatchDrawn)}
+    for path in entry.paths if evaluated else ():
+        made = [event for event in path.of(LoaderMade) if event.loader.site is not None]
+        trained = {each.batch_of for event in path.of(Forward) if event.training for each in event.inputs}
+        bases = {id(whole) for each in trained if each is not None and (whole := _split_of(each)) is not None}
+        unused = [
+            each for each in made if identity_of(each.loader) not in drawn and id(_split_of(each.loader)) in bases
+        ]
+        if not unused or not _keeps_best(path) or not all(each.finished for each in entry.paths):
+            continue
+        steps = path.of(Stepped)
+        turns = {turn.loop for event in steps for turn in event.where.turns}
+        passes = [(each.batch_of, event) for event in path.of(Forward) for each in event.inputs if not event.training]
+        own = [(one, event) for one, event in passes if one is not None and identity_of(one) in evaluated]
+        between = {identity_of(one) for one, e in own if any(turn.loop in turns for turn in e.where.turns)}
+        after = {identity_of(one) for one, e in own if steps and e.time > steps[-1].time}
+        for event in unused if between and between == after else ():
+            if not (event.loader.escaped or event.loader.open_arguments):
+                message = "nothing draws from this loader: the best model is chosen on the data of the final test, beside a part that was set aside for it"
+                yield Fault.at(event, message)
+
+
+def _split_of(loader: Loader) -> Instance | None:
+    """The whole of which `random_split` gave the part that a loader has."""
+    data = loader.data
+    part = isinstance(data, Instance) and isinstance(data.cls, Library) and data.name == "Subset"
+    whole = data.arguments.get("dataset") if isinstance(data, Instance) and part else None
+    return whole if isinstance(whole, Instance) else None
 
 
 def _of_data_modules(entry: Entry) -> Iterator[Fault]:
