@@ -307,7 +307,10 @@ def _optimize(run: Fit, batch: Value, index: Value, optimizers: list[Optimizer])
         hook(machine, run.module, "optimizer_step", [epoch, index, optimizer, *_number(own), closure], node)
         machine.emit(ClosureDone(_at(machine, own), closure, own, once.called))
     elif custom is not None:
-        call(machine, Bound(optimizer, custom), Arguments([closure]), node)
+        args = custom.node.args
+        by_name = any(each.arg == "closure" for each in (*args.args, *args.kwonlyargs))  # as Lightning gives it
+        given = Arguments([], {"closure": closure}) if by_name else Arguments([closure])
+        call(machine, Bound(optimizer, custom), given, node)
         machine.emit(ClosureDone(_at(machine, custom), closure, custom, once.called))
     else:
         optim.step(machine, optimizer, closure, node, "lightning")
