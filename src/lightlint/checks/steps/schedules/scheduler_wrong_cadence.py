@@ -10,7 +10,7 @@ from lightlint.engine.language.operators import factors_of, is_number_key
 from lightlint.explore.questions.queries import holds, in_batch, loader_lengths, once_in_several, optimizer_of, sure
 from lightlint.finding import Tier
 from lightlint.values.core import Constant, Sequence, number_of, written
-from lightlint.values.training import Instance
+from lightlint.values.training import Instance, Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Set
@@ -26,7 +26,8 @@ class SchedulerWrongCadence(Check):
         lengths = loader_lengths(entry) | {("trainer", "batches")}
 
         def counts_batches(event: ScheduleStepped) -> bool:
-            factors = (factors_of(event.schedule.length) if event.schedule.length is not None else None) or ()
+            length = _length(event.schedule)
+            factors = (factors_of(length) if length is not None else None) or ()
             return any(key in lengths and power > 0 for key, power in factors)
 
         in_batches = {each.schedule.site for each in entry.of(ScheduleStepped) if in_batch(each.where)}
@@ -41,7 +42,7 @@ class SchedulerWrongCadence(Check):
         ends = [each.key for event in entry.of(Left) if event.leaves_loop for each in event.where.conditions]
 
         def is_frequent(event: ScheduleStepped) -> bool:
-            length = event.schedule.length
+            length = _length(event.schedule)
             reached = length is not None and any(holds(key, length.key) for key in ends)  # it counts what ends the loop
             return _is_known(event) and _counts_epochs(event) and not reached
 
@@ -221,7 +222,7 @@ def _counts_itself(loop: ast.AST | None) -> bool:
 
 def _counts_epochs(event: ScheduleStepped) -> bool:
     """Whether a step in a loop over batches is one of a schedule as long as a loop around it takes turns, or a part of that."""
-    length = event.schedule.length
+    length = _length(event.schedule)
     turns = _turns(event)
     kinds = [turn.loop.kind for turn in turns]
     if length is None or length.key is None or "batch" not in kinds:
@@ -231,4 +232,13 @@ def _counts_epochs(event: ScheduleStepped) -> bool:
         return False
     bounds = [turn.loop.bound for turn in around if turn.loop.bound is not None and _counts_itself(turn.loop.node)]
     shares = (_multiple(length, each) for each in bounds)
-    return any(each.key == length.key for each in bounds) or any(0 < (share or 0) < 1 for share in shares)
+    rest = length.terms[1][0].key if length.terms is not None and length.terms[0] == "-" else None  # behind a warm-up
+    same = any(each.key in (length.key, rest) for each in bounds)
+    return same or any(0 < (share or 0) < 1 for share in shares)
+
+
+def _length(schedule: Schedule) -> Value | None:
+    """How many steps a schedule lasts; one of several after each other as many as the last of them, and more."""
+    held = schedule.argument("schedulers", 1) if schedule.name == "SequentialLR" else None
+    last = held.items[-1] if isinstance(held, Sequence) and held.items and not held.more else None
+    return last.length if isinstance(last, Schedule) else schedule.length
