@@ -300,9 +300,19 @@ def _compute_loss(machine: Machine, trainer: Instance, model: Value | None, row:
     own = _own(trainer, "compute_loss")
     if own is not None:
         collated = row is not None and is_own(trainer.argument("data_collator", 2))
-        given = _on_gpu(machine, row, node) if collated and row is not None else batch(machine, node)
+        given = _on_gpu(machine, row, node) if collated and row is not None else _of_rows(machine, row, node)
         given.batch_of = trainer
         _try(machine, Bound(trainer, own), [model or Unknown(), given], node)
+
+
+def _of_rows(machine: Machine, row: Mapping | None, node: ast.AST) -> Mapping:
+    """What a library's collator makes of rows: their ids as the tokenizer filled them up."""
+    given = batch(machine, node)
+    ids = row.items.get("input_ids") if row is not None else None
+    ids = ids.items[0] if isinstance(ids, Sequence) and ids.items else ids
+    if ids is not None:
+        given.items["input_ids"].encoding = ids.encoding
+    return given
 
 
 def _on_gpu(machine: Machine, row: Mapping, node: ast.AST) -> Mapping:
