@@ -7,9 +7,9 @@ from collections.abc import Hashable
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.containers import extend, listed, note_filled, note_next
-from lightlint.engine.events import Appended, CopySet, Emptied, StateRead
+from lightlint.engine.events import Appended, CopySet, CudaUsed, Emptied, StateRead
 from lightlint.engine.events.huggingface import ColumnAsked, TalkAsked
-from lightlint.engine.machine import Machine, Test
+from lightlint.engine.machine import WORKER, Machine, Test
 from lightlint.models.names.tables import MOVES
 from lightlint.values.core import (
     ARRAYS,
@@ -27,6 +27,7 @@ from lightlint.values.core import (
     Unknown,
     Value,
     is_constant,
+    names_cuda,
     number_of,
     traits_of,
     written,
@@ -109,6 +110,8 @@ def mapping_method(machine: Machine, value: Mapping, name: str, given: Arguments
     if value.loaded is not None:
         key = given.get(0, "key") if name in ("get", "pop", "setdefault") else None
         machine.emit(StateRead(machine.where(node), value.loaded, value, key))
+        if machine.phases[-1] == WORKER and (name == "cuda" or (name == "to" and any(map(names_cuda, given.values())))):
+            machine.emit(CudaUsed(machine.where(node)))  # what was loaded is a tensor then
     if value.encoding is not None and name in MOVES:
         return _moved(machine, value, name, given, node)
     if name in ("items", "values", "keys"):
