@@ -6,7 +6,7 @@ import ast
 from types import NoneType
 
 from lightlint.engine.arguments import Arguments, of_partial
-from lightlint.engine.events import Backward, Called, CalledUnknown, CudaUsed, LoadedUsed, StateLoaded
+from lightlint.engine.events import Backward, Called, CalledUnknown, ClassesBlended, CudaUsed, LoadedUsed, StateLoaded
 from lightlint.engine.execution import Returned, annotation_of, evaluate, run
 from lightlint.engine.frames import Call, Condition
 from lightlint.engine.generators import generator_of
@@ -15,6 +15,7 @@ from lightlint.engine.training_loops import note_backward, note_step
 from lightlint.values import arrays
 from lightlint.values.core import (
     ASSUMED,
+    BLENDED,
     DEFAULT,
     INTEGERS,
     LASTING,
@@ -144,12 +145,15 @@ def call_unknown(machine: Machine, function: Value, given: Arguments, node: ast.
         note_step(machine, holder if isinstance(holder, Value) else None)
     if machine.phases[-1] == WORKER and (hint == "cuda" or (hint == "to" and any(map(names_cuda, values)))):
         machine.emit(CudaUsed(machine.where(node)))
+    if hint == "astype" and isinstance(holder, Value) and holder.traits & BLENDED and any(map(names_integers, values)):
+        machine.emit(ClassesBlended(machine.where(node)))
     traits = (traits_of(*values) & LASTING) | (function.traits & {"fitted"})
     if hint == "reshape" and values and all(number_of(each) == 1 for each in values):
         traits |= SINGLE
     if hint in ("astype", "tolist", "copy", "numpy"):
         held = traits_of(holder) if isinstance(holder, Value) else traits_of()
         traits |= _integers(values[0]) if hint == "astype" and values else held & INTEGERS
+        traits |= held & BLENDED
     key = None
     if isinstance(function, Unknown) and function.key is not None and (not values or hint in _ASKING_TEXTS):
         key = ("called", function.key, *(each.key for each in values))

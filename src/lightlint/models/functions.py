@@ -7,7 +7,7 @@ import re
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.calls import call, call_flag, call_unknown
-from lightlint.engine.events import Called, CudaUsed, Differentiated, ParametersChanged, Written
+from lightlint.engine.events import Called, ClassesBlended, CudaUsed, Differentiated, ParametersChanged, Written
 from lightlint.engine.language import operators
 from lightlint.engine.language.definitions import GRAD_MODES
 from lightlint.engine.machine import WORKER, Machine
@@ -38,6 +38,7 @@ from lightlint.values import arrays
 from lightlint.values.canonical import canonical
 from lightlint.values.core import (
     ARRAYS,
+    BLENDED,
     FALSE,
     INTEGERS,
     LASTING,
@@ -285,7 +286,9 @@ def _factory(machine: Machine, last: str, given: Arguments, node: ast.AST) -> Te
     if first is not None and (last in _OF_DATA or last.endswith("Tensor")) and not _are_sizes(given):
         collating.note_made(made, first)
     if first is not None and last in _OF_DATA:
-        made.traits = made.traits | (first.traits & SINGLE)
+        made.traits = made.traits | (first.traits & (SINGLE | BLENDED))
+        if first.traits & BLENDED and names_integers(given.keywords.get("dtype")):
+            machine.emit(ClassesBlended(machine.where(node)))
     tensors.note_cuts(machine, made, first, last, node)
     if tensors_in(first) and written is None and last not in ("from_numpy", "randperm", "Tensor"):
         made.device = None

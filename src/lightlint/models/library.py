@@ -39,6 +39,7 @@ from lightlint.models.annotations import annotated
 from lightlint.models.data import iterables, learning, orders, sources
 from lightlint.models.data.pictures import (
     configured,  # noqa: F401 - its functions register themselves
+    resizing,  # noqa: F401 - the same
     transforms,
 )
 from lightlint.models.names.parameters import parameters_of

@@ -25,9 +25,12 @@ OF_TOKENS: Traits = frozenset({"mean over tokens"})  # of one batch: others have
 LISTED: Traits = frozenset({"listed"})  # a tensor of a list's numbers, or what was computed from one
 ARRAYS: Traits = IDS | GATHERED | INTEGERS | LEFT_OUT
 """The traits that arrays keep whatever numpy does to them."""
-LASTING: Traits = frozenset({"rank", "version", "fitted", "unbound", "part of a split"})
+LASTING: Traits = frozenset({"rank", "version", "fitted", "unbound", "part of a split", "blended"})
 """The traits that stay with whatever code out of sight makes of a value."""
 PART: Traits = frozenset({"part of a split"})  # rows that a split at random gave: others are held back
+BLENDED: Traits = frozenset(
+    {"blended"}
+)  # labels of places that were made larger or smaller by means of several of them
 FITTED: Traits = frozenset({"fitted"})  # a transformer has made it, which has learnt from all of it
 DEFAULT: Traits = frozenset({"default"})  # the default of a parameter, or what hangs on one: another call gives another
 ASSUMED: Traits = frozenset({"assumed"})  # the default of what nobody in sight gives

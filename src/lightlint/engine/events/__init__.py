@@ -3,6 +3,8 @@
 from lightlint.engine.events.base import E, Event, Where
 from lightlint.engine.events.data import (
     BatchDrawn,
+    Blended,
+    ClassesBlended,
     EpochSet,
     HandleUsed,
     LoaderMade,
@@ -143,9 +145,11 @@ __all__ = [
     "BatchDrawn",
     "BatchMixed",
     "BatchSkipped",
+    "Blended",
     "Called",
     "CalledUnknown",
     "Checkpointed",
+    "ClassesBlended",
     "Cleared",
     "Clipped",
     "ClosureDone",

@@ -93,6 +93,16 @@ class SumDivided(Event):
 
 
 @dataclass(eq=False)
+class Blended(Event):
+    """What is called a mask or labels was resized by means of several of its elements."""
+
+
+@dataclass(eq=False)
+class ClassesBlended(Event):
+    """Such means were made whole numbers."""
+
+
+@dataclass(eq=False)
 class LossDivided(Event):
     """A loss to which nothing of another turn was added was divided by the length of something that such a `count` names."""
 

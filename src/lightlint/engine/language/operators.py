@@ -16,6 +16,7 @@ from lightlint.engine.language.statistics import scaled_rows
 from lightlint.engine.machine import UNNAMED_RANK, Machine
 from lightlint.values.core import (
     ARRAYS,
+    BLENDED,
     FITTED,
     NO_TRAITS,
     RANKING,
@@ -297,7 +298,7 @@ def compare(machine: Machine, symbol: str, left: Value, right: Value, node: ast.
         if isinstance(each, Unknown) and each.encoding is not None:
             each.encoding.asked = True
     _note_talk(machine, symbol, left, right, node)
-    traits = traits_of(left, right)
+    traits = traits_of(left, right) - BLENDED
     if (flag := _as_flag(symbol, left, right)) is not None:
         return flag
     if (agreed := _for_each(symbol, left, right)) is not None:

@@ -7,6 +7,7 @@ import re
 
 from lightlint.engine.arguments import Arguments
 from lightlint.engine.events import (
+    ClassesBlended,
     Cleared,
     Clipped,
     CudaUsed,
@@ -33,6 +34,7 @@ from lightlint.models.tensors.derivation import PREDICTED, derive, detached, dev
 from lightlint.models.tensors.losses import backward, keeps_graph
 from lightlint.models.tensors.parts import part, part_of_guess
 from lightlint.values.core import (
+    BLENDED,
     NO_TRAITS,
     NONE,
     OF_TOKENS,
@@ -45,6 +47,7 @@ from lightlint.values.core import (
     Value,
     is_constant,
     names_cuda,
+    names_integers,
     number_of,
     text_of,
     traits_of,
@@ -149,6 +152,9 @@ def size(tensor: Tensor, dimension: object) -> Value:
 def call_method(machine: Machine, tensor: Value, name: str, given: Arguments, node: ast.AST) -> Value:
     """A method of a tensor."""
     assert isinstance(tensor, Tensor)
+    rounds = name in ("long", "int") or (name in ("to", "type") and any(map(names_integers, given.values())))
+    if tensor.traits & BLENDED and rounds:
+        machine.emit(ClassesBlended(machine.where(node)))
     if name == "backward":
         backward(machine, tensor, node, "backward", keep=keeps_graph(given))
         return NONE
