@@ -68,6 +68,7 @@ def told(folder: Path, name: str, *, gate: bool = True) -> list[tuple[str, int, 
 
 
 def project(folder: Path, **files: str) -> Path:
+    folder.mkdir(exist_ok=True)
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text)
     return folder
@@ -231,3 +232,13 @@ def test_a_script_that_only_starts_what_trains_elsewhere_is_rehearsed(tmp_path: 
     (folder / "start.py").write_text(start)
     assert [(code, row) for code, row, _ in told(folder, "start.py")] == [("LL102", 5)]
     assert told(folder, "idle.py") == []
+
+
+def test_what_training_step_gives_may_be_for_a_loop_of_another_file(tmp_path: Path) -> None:
+    model = (
+        "import lightning as L\n\n\nclass Net(L.LightningModule):\n    def training_step(self, batch, batch_idx):\n"
+        "        loss = self(batch).mean()\n        return loss, 0\n"
+    )
+    loop = "def train(model, batches):\n    for batch in batches:\n        loss, _ = model.training_step(batch, 0)\n        loss.backward()\n"
+    assert [code for code, _, _ in told(project(tmp_path / "a", model=model), "model.py")] == ["LL128"]
+    assert told(project(tmp_path / "b", model=model, loop=loop), "model.py") == []

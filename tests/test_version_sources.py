@@ -164,6 +164,14 @@ def test_what_works_with_lightning_1_only_says_so(project, tied: str, beside: st
     assert project({"requirements.txt": f"{beside}{tied}\n"}, package="lightning").surely_below("2.0")
 
 
+@pytest.mark.parametrize("beside", ["lightning-bolts", "pytorch-lightning<2", "pytorch-lightning>=1.4,<1.9"])
+def test_a_pinned_torch_narrows_what_is_known_of_lightning(project, beside: str):
+    """pip takes no Lightning that asks for a newer torch: 1.7 asks for 1.9."""
+    found = project({"requirements.txt": f"torch==1.8\n{beside}\n"}, package="lightning")
+    assert str(found.upper) == "1.7"
+    assert project({"requirements.txt": f"torch==2.0.1\n{beside}\n"}, package="lightning").may_be_at_least("1.8")
+
+
 @pytest.mark.parametrize(
     ("files", "below"),
     [

@@ -274,6 +274,8 @@ class Check:
     ) -> None:
         source, page = self.facts.source, self.page
         cell = source.cell_at(start)
+        if "\n" in message:  # it names code that is written over several lines
+            message = " ".join(message.split())
         fix: Fix | None = None
         if repair is not None and self._runs_everywhere(repair):
             fix = as_fix(source, repair.message, repair.draft, repair.applicability)

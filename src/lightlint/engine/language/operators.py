@@ -435,7 +435,8 @@ def _are_told_apart(symbol: str, left: Instance, right: Instance) -> bool:
 def _is_code(value: Value) -> bool:
     """Whether it is a function or a class, of the program or of what is known well enough to tell it from others."""
     return isinstance(value, (Function, Class)) or (
-        isinstance(value, Library) and value.path.partition(".")[0] in ("builtins", "torch", "types")
+        isinstance(value, Library)
+        and (value.path.partition(".")[0] in ("builtins", "torch", "types") or value.path == "numpy.ndarray")
     )
 
 

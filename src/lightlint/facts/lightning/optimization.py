@@ -15,6 +15,7 @@ import libcst as cst
 from lightlint.facts.lightning.configured import Configured
 from lightlint.facts.lightning.hooks import TRAINING_STEP, Hook, Owner
 from lightlint.facts.objects.classes import MODULE, NN_MODULE
+from lightlint.facts.project.mentions import occurs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 FLAG = "automatic_optimization"
 _STEP = Hook(Owner.MODULE, TRAINING_STEP)
+_CALLED_BY_HAND = r"\b(?!self\b|super\b)\w+\.training_step\("  # a loop of the project's own
 _OF_TENSORS = {"gradient", "retain_graph", "create_graph", "inputs"}
 _HEIGHT = 8
 
@@ -67,6 +69,7 @@ class Optimization:
             or any(map(self.subclasses, here))
             or bool(self._users())
             or any(map(self._classes.heirs_elsewhere, here))
+            or occurs(self._facts.project, TRAINING_STEP, _CALLED_BY_HAND)
         )
 
     def _users(self) -> tuple[Path, ...]:

@@ -57,13 +57,17 @@ def target_in(package: str, directory: Path, root: Path) -> Target:
 def _read(package: str, around: Places, directory: Path, root: Path) -> Target:
     choice = settled(package, around)
     found = _target(package, choice, root) if choice else _unpinned(package, around, root)
-    if found.upper is not None and found.source != "installed":
-        return found
+    before = None if found.source == "installed" else found.upper
+    if before is not None and found.lower is not None and before <= found.lower.bumped(2):
+        return found  # one release: nothing to narrow
     ends = [
         (end, choice.pin) for name, choice in _bounding(package, around) if (end := _end(package, name, choice.range))
     ]
     ends += filter(None, [older_than(package, choice is not None, around, directory)])
-    return _within(found, *min(ends, key=itemgetter(0)), root) if ends else found
+    end, pin = min(ends, key=itemgetter(0), default=(None, None))
+    if end is None or pin is None or (before is not None and end >= before):
+        return found
+    return _within(found, end, pin, root)
 
 
 def _bounding(package: str, around: Places) -> Iterator[tuple[str, Choice]]:

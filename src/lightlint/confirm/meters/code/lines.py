@@ -59,12 +59,15 @@ class _Watch:
         self._targets: dict[str, list[Target]] = {}
         for target in session.plan.targets:
             self._targets.setdefault(target.file, []).append(target)
+        self._open = {target.finding for target in session.plan.targets}  # what was not hit often enough
+        self._elsewhere: set[str] = set()  # names of files without a finding
         self._hits: dict[int, int] = {}
         self._inside: dict[tuple[int, int], _Entry] = {}  # (frame, finding)
         self._in_code: dict[CodeType, list[Target]] = {}
         self._named: dict[CodeType, list[int]] = {}
         self._calls: dict[int, int] = {}
         self._files: dict[str, str] = {}
+        self._folders: dict[str, str] = {}
         self._guarded = session.guard("lines")
         self.at = self._guarded(self._at)
         self.left = self._guarded(self._left)
@@ -88,7 +91,11 @@ class _Watch:
     def _path(self, code: CodeType) -> str:
         path = self._files.get(code.co_filename)
         if path is None:
-            path = self._files[code.co_filename] = os.path.realpath(code.co_filename)
+            folder, name = os.path.split(code.co_filename)
+            if folder not in self._folders:
+                self._folders[folder] = os.path.realpath(folder)
+            path = os.path.join(self._folders[folder], name)  # noqa: PTH118
+            path = self._files[code.co_filename] = os.path.realpath(path) if os.path.islink(path) else path  # noqa: PTH114
         return path
 
     def named(self, code: CodeType) -> list[int]:
@@ -105,13 +112,23 @@ class _Watch:
         return known
 
     def trace(self, frame: FrameType, event: str, _argument: Any) -> Callable[..., Any] | None:
-        """The global trace function: local traces only where a finding lies."""
-        if self._done():
+        """The global trace function: local traces only where a finding lies.
+
+        An import of torch and Lightning calls half a million functions, so files without a finding are left by the name
+        of the file: a code object is hashed anew, with all its constants, at each look into a dict.
+        """
+        if not self._open:
             sys.settrace(None)
             return None
-        if event == "call" and self.named(frame.f_code):
-            self.called(frame.f_code)
-        return self.local if event == "call" and self.targets(frame.f_code) else None
+        code = frame.f_code
+        if code.co_filename in self._elsewhere:
+            return None
+        if self._path(code) not in self._targets:
+            self._elsewhere.add(code.co_filename)
+            return None
+        if event == "call" and self.named(code):
+            self.called(code)
+        return self.local if event == "call" and self.targets(code) else None
 
     def local(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any]:
         if event == "line":
@@ -122,15 +139,14 @@ class _Watch:
             self.left(frame)
         return self.local
 
-    def _done(self) -> bool:
-        return all(self._hits.get(target.finding, 0) >= MOST_HITS for target in self._session.plan.targets)
-
     def _at(self, frame: FrameType, row: int) -> None:
         for target in self.targets(frame.f_code):
             key = (id(frame), target.finding)
             if target.first <= row <= target.last:
-                if key not in self._inside and self._hits.get(target.finding, 0) < MOST_HITS:
-                    self._hits[target.finding] = self._hits.get(target.finding, 0) + 1
+                if key not in self._inside and target.finding in self._open:
+                    self._hits[target.finding] = hits = self._hits.get(target.finding, 0) + 1
+                    if hits == MOST_HITS:
+                        self._open.discard(target.finding)
                     seen = self._look(frame)
                     self._inside[key] = _Entry(time.perf_counter(), seen)
             elif key in self._inside:

@@ -126,13 +126,14 @@ class FileWriteOnEveryRank(Check):
         return saves and several and not self._shards and is_by_hand(path, event)
 
     def _speaks_of_ranks(self, event: Event) -> bool:
-        """Whether names in a call, or in a test before it of which nothing is known, may mean a rank: all that tells of what
+        """Whether names in a call, or in a test before it that no known rank decided, may mean a rank: all that tells of what
         comes from out of sight."""
-        tests = [self._found(each.site) for each in event.where.conditions if not each.known]
-        asked = [name.value for room, node in tests if node is not None for name in room.tree.within(node, cst.Name)]
+        tests = [self._found(each.site) for each in event.where.conditions if "rank" not in each.traits]
+        names = [each.value for room, node in tests if node for each in room.tree.within(node, cst.Name)]
+        keys = [each.raw_value for room, node in tests if node for each in room.tree.within(node, cst.SimpleString)]
         room, call = self._found(event.site)
         given = [name.value for arg in getattr(call, "args", ()) for name in room.tree.within(arg, cst.Name)]
-        return any(map(MAYBE_RANK.search, asked)) or any(map(SHARE.search, given))
+        return any(map(MAYBE_RANK.search, names + keys)) or any(map(SHARE.search, given))
 
     def _is_told(self, path: Way, event: Event) -> bool:
         """Whether a flag decides, where code out of sight has started the group: it may have told each rank its own."""
