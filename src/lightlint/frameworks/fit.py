@@ -52,8 +52,7 @@ class Fit:
 
     def __init__(self, machine: Machine, module: Module, trainer: Instance, node: ast.AST) -> None:
         self.machine, self.module, self.trainer, self.node = machine, module, trainer, node
-        accelerator = text_of(trainer.arguments.get("accelerator"))
-        self.device = "cpu" if accelerator == "cpu" else "cuda"
+        self.device = _device(trainer)
         self.callbacks = [each for each in _items(trainer.arguments.get("callbacks")) if isinstance(each, Instance)]
         self.held_out: list[Value] = []  # what its validation draws from
 
@@ -92,7 +91,7 @@ class Fit:
         """A step of the module, under the autocast that the Trainer's precision asks for."""
         asked = self.trainer.arguments.get("precision")
         dtype = _AUTOCAST.get(str(asked.value)) if isinstance(asked, Constant) else None
-        if dtype is None or self.device == "cpu":
+        if dtype is None or self.device != "cuda":
             return self.own(name, *args)
         context = self.machine.instance(Library("torch.amp.autocast"), "autocast", self.node)
         context.arguments = {"device_type": Constant("cuda"), "dtype": Constant(f"torch.{dtype}")}
@@ -107,6 +106,15 @@ class Fit:
         return driven(self.machine, kind, bound, self.node)
 
 
+def _device(trainer: Instance) -> str:
+    """The kind of device a Trainer moves its module to: a GPU where it does not say another."""
+    cores = trainer.arguments.get("tpu_cores")  # before Lightning 2.0
+    if cores is not None and not is_constant(cores, None, 0):
+        return "xla"
+    return _DEVICES.get(text_of(trainer.arguments.get("accelerator")) or "", "cuda")
+
+
+_DEVICES = {"cpu": "cpu", "tpu": "xla", "mps": "mps", "hpu": "hpu"}
 _AUTOCAST = {"16": "float16", "16-mixed": "float16", "bf16": "bfloat16", "bf16-mixed": "bfloat16"}
 """The dtype that a Trainer's precision lets autocast use."""
 

@@ -128,9 +128,9 @@ _BY_NAME: tuple[tuple[str, str], ...] = (
     (r"^fabric$", "lightning.fabric.Fabric"),
     (r"^accelerator$", "accelerate.Accelerator"),
 )
-# `make_model` makes one, `d_model` is a number, and `model_path` says where one lies.
+# `make_model` makes one, `d_model` is a number (and `d_opt` a discriminator's optimizer), and `model_path` says where one lies.
 _OF_OTHER_KIND = re.compile(
-    r"^(?:make|build|create|get|load|save|use|num|n|d|dim|is|has|log|rebuild|set|which|new|generate)_"
+    r"^d_model$|^(?:make|build|create|get|load|save|use|num|n|dim|is|has|log|rebuild|set|which|new|generate)_"
     r"|_(?:names?|paths?|class(?:es)?|cls|k?w?args|types?|config\w*|cfg|conf|opts|options|ids?|files?|filename|dir|directory|folder"
     r"|size|scale|depth|dims?|params?|states?|(?:state_)?dict|urls?|keys?|index|idx|steps?|str|arch|architecture|version|mode|kind"
     r"|freq|frequency|interval|factor|factory|builder|maker|creator|constructor|inputs?|outputs?|out|(?<!loss_)fn|(?<!loss_)func)$"

@@ -28,7 +28,7 @@ class StepOutputsNeverCleared(Check):
         kept = {id(path): set(_kept(path)) for path in entry.paths}
         dropped = {_place(each) for path in entry.paths for each in _of_batches(path) if each not in kept[id(path)]}
         for path in entry.paths:
-            joined = [event for event in path.of(Called) if event.path in _JOINING]
+            joined = [event for event in path.of(Called) if event.path in _JOINING and not event.where.within("batch")]
             whole = [*_read_whole(path)]
             for event in path.of(Appended):
                 box = event.container
@@ -101,12 +101,14 @@ def _place(event: Appended) -> tuple[Site, str]:
 
 
 def _read_whole(path: Path) -> Iterator[tuple[Event, Value]]:
-    """Where a hook that ends an epoch goes over all of a list, or makes one number of it."""
+    """Where a hook that ends an epoch goes over all of a list, or makes one number of it; what each step does with all that
+    came before is an average since the start, and meant to be."""
     for event in path.of(Looped):
         if event.loop.over is not None and event.where.hook.endswith("_end") and "batch" not in event.where.hook:
             yield event, event.loop.over
     for call in path.of(Called):
-        if call.path in _REDUCING or call.path.startswith(_MEASURING) or call.path.rpartition(".")[2] in _GATHERING:
+        reads = call.path in _REDUCING or call.path.startswith(_MEASURING) or call.path.rpartition(".")[2] in _GATHERING
+        if reads and not call.where.within("batch"):
             yield from ((call, value) for value in call.given.values())
 
 
