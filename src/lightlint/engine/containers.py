@@ -235,7 +235,8 @@ def _comprehension(kind: str) -> Callable[[Machine, Any, Scope], Value]:
             found.items.append(evaluate(machine, node.elt, inner))
             note_filled(machine, found, found.items[-1])
 
-        found.more = not _turns(machine, node, scope, add)
+        whole, found.grows = _turns(machine, node, scope, add)
+        found.more = not whole
         return made(machine, found, node)
 
     return comprehension
@@ -253,7 +254,8 @@ def _dict_comprehension(machine: Machine, node: ast.DictComp, scope: Scope) -> V
         if whole is not None and whole.source is not None:
             found.source, found.made, found.depth = whole.source, whole.made, whole.depth
 
-    found.more = not _turns(machine, node, scope, add)
+    whole, _ = _turns(machine, node, scope, add)
+    found.more = not whole
     return found
 
 
@@ -270,14 +272,15 @@ def _shows_dict(over: Value | None) -> bool:
     return isinstance(over, Mapping) or (isinstance(over, Sequence) and over.rows_of is not None)
 
 
-def _turns(machine: Machine, node: Any, scope: Scope, act: Callable[[Scope], None]) -> bool:
-    """Go through the turns of a comprehension; gives whether they are all there are."""
+def _turns(machine: Machine, node: Any, scope: Scope, act: Callable[[Scope], None]) -> tuple[bool, bool]:
+    """Go through the turns of a comprehension; gives whether they are all there are, and whether a test of which nothing is
+    known decides how many of them count."""
     inner = Scope(scope.file, scope)
     inner.receiver = scope.receiver
-    known = True
+    known, sifted = True, False
 
     def through(depth: int) -> None:
-        nonlocal known
+        nonlocal known, sifted
         if depth == len(node.generators):
             machine.tick()
             act(inner)
@@ -300,9 +303,8 @@ def _turns(machine: Machine, node: Any, scope: Scope, act: Callable[[Scope], Non
                 loop.turn += 1
                 assign_target(machine, generator.target, item, inner)
                 tests = [evaluate(machine, test, inner) for test in generator.ifs]
+                sifted |= any(machine.truth(test) is None for test in tests)  # before it is decided how they come out
                 outcomes = [machine.decide(test, at) for test, at in zip(tests, generator.ifs, strict=True)]
-                if any(machine.truth(test) is None for test in tests):
-                    known = False
                 if all(outcomes):
                     through(depth + 1)
         finally:
@@ -310,7 +312,7 @@ def _turns(machine: Machine, node: Any, scope: Scope, act: Callable[[Scope], Non
             iteration.close()
 
     through(0)
-    return known
+    return known, sifted
 
 
 EXPRESSIONS.update(

@@ -250,8 +250,13 @@ class LibraryModels:
                 machine.emit(Emptied(machine.where(node), value))
                 value.more = True
             else:
-                if value.more and value.items and not any(each is new for each in value.items):
-                    value.items.append(new)  # a place among those that are not shown
+                place, among = _number_of_turn(index), value.items
+                if place is not None and value.places.get(place, len(among)) < len(among):
+                    among[value.places[place]] = new  # the loop runs again, and fills it anew
+                elif value.more and among and not any(each is new for each in among):
+                    if place is not None:
+                        value.places[place] = len(among)
+                    among.append(new)  # a place among those that are not shown
                 value.more = True
         elif isinstance(value, Module):
             _set_part(machine, value, index, new, node)
@@ -432,6 +437,14 @@ def _keep(value: Unknown, index: Value, new: Value) -> None:
         value.items.items[key_of(index, None)] = new
     elif value.items is not None:
         value.items.items.pop(key_of(index, None), None)
+
+
+def _number_of_turn(index: Value) -> tuple[int, int] | None:
+    """What an index is the same by each time a loop runs: the loop and the number of its turn."""
+    match index.key:
+        case ("index", int() as line, tuple(), int() as turn):
+            return line, turn
+    return None
 
 
 def _is_gathered(value: Value) -> bool:

@@ -252,6 +252,7 @@ class Sequence(Value):
         self.taken: set[int] = set()  # the places that the program takes one by one
         self.talk = False  # the messages of one talk with a model
         self.grows = False  # it is added to in each turn of a loop of which a few are rehearsed
+        self.places: dict[tuple[int, int], int] = {}  # of what was set by the number of a loop's turn
         self.gone_over = False
         self.another: Callable[[], Value] | None = None  # makes one more, where who takes them tells how many there are
         self.emptied_at: Site | None = None  # of a generator: who went over it

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lightlint.values.core import Value
 
 
+_DEPTH = 4
 _TRAINING = ("DataLoader", "Trainer")  # words of files that make modules
 _OF_OTHERS = {"torch.tensor", "torch.as_tensor", "torch.nn.Parameter"}  # they leave what they are given where it lies
 
@@ -103,11 +104,25 @@ class ParameterLostByTo(Check):
         return bool(values) and all(_may_lie_there(value, path) for value, path in values)
 
     def _may_have_moved(self, target: cst.Attribute, made: cst.Call) -> bool:
-        """Whether no rehearsal tells where a parameter lies, which is made of what others computed."""
+        """Whether a parameter is made of what others computed, and no rehearsal tells where that lies."""
         data = self.names.argument(made, "data", 0)
-        sources = self.facts.reaching.sources(data.value) if data is not None else []
-        computed = any(isinstance(each, cst.BinaryOperation) for each in sources)
-        return computed and not self.happened(target, AttributeSet)
+        if data is None or not self._is_given(data.value):
+            return False
+        happened = self.happened(target, AttributeSet)
+        return all(isinstance(each.value, Tensor) and _may_lie_there(each.value, p) for _, p, each in happened)
+
+    def _is_given(self, value: cst.BaseExpression, depth: int = 0) -> bool:
+        """Whether a tensor is computed of what a function was given: it lies wherever that does."""
+        sources = self.facts.reaching.sources(value)
+        if any(isinstance(each, cst.BinaryOperation) for each in sources):
+            return True
+        elsewhere = [each for each in sources or [value] if not self.facts.tensors.is_made_here(each, any_size=True)]
+        names = [name for each in elsewhere for name in self.tree.within(each, cst.Name)]
+        bound = {each for name in names for each in self.names.bindings.lookup(name) if each.name != "self"}
+        if any(each.kind is Kind.PARAMETER for each in bound):
+            return True
+        made = [each.value for each in bound if isinstance(each.value, cst.BaseExpression)]
+        return depth < _DEPTH and any(self._is_given(each, depth + 1) for each in made if each is not value)
 
     def visit_Call(self, call: cst.Call) -> None:
         """`Adam([torch.zeros(n, requires_grad=True).to(device)])`: an optimizer takes leaves only."""
