@@ -929,6 +929,24 @@ def test_what_imports_bolts_runs_with_lightning_1(tmp_path: Path):
     assert lint(load_source(tmp_path / "train.py"), load({}, isolated=True), Projects()).findings == ()
 
 
+@pytest.mark.parametrize(
+    ("imports", "version"),
+    [
+        ("import pytorch_lightning as pl", "1.7.7"),
+        ("from pytorch_lightning.callbacks import Callback", "1.7.7"),
+        ("import lightning as L", "2.0.8"),
+        ("import lightning.pytorch as pl\nimport pytorch_lightning", "2.0.8"),
+    ],
+)
+def test_the_distribution_that_code_imports_decides(tmp_path: Path, imports: str, version: str):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "requirements.txt").write_text("lightning=2.0.8=pypi_0\npytorch-lightning=1.7.7=pypi_0\n")
+    (tmp_path / "train.py").write_text(f"{imports}\n")
+    forget_versions()
+    words = said_by(load_source(tmp_path / "train.py"))
+    assert target_of("lightning", tmp_path / "train.py", tmp_path, pip_lines=words).version == Version(version)
+
+
 def test_code_of_python_2_bounds_torch_for_what_stands_beside_it(project) -> None:
     old = "import model\nfor name in range(3):\n    print 'row', name\n"
     assert project({"bench.py": old}).upper == Version("1.5")

@@ -46,6 +46,7 @@ _STRONG = (Kind.DECLARED, Kind.IMAGE)
 _VAGUE = (Kind.CI, Kind.PROSE)
 _RAN_WITH = re.compile(r"# python (3\.\d{1,2})")  # as `Source.says_of_versions` puts it
 _NAMED = re.compile(r"# names ([\w-]+) (\S+)")  # as `said_by` puts it
+IMPORTS_OLD_NAME = "# imports pytorch_lightning"  # as `said_by` puts it
 _INSTALLED = re.compile(r"# installed ([\w-]+)(==\S+)")
 _OF_SAME_NUMBER = (WHEELS_FOR_TORCH, "torch-xla")
 # Each release of which is made for one of torch.
@@ -73,7 +74,10 @@ class Places:
     """Where the versions for a file may stand, the best place first; each is read when it is asked for, and once."""
 
     def __init__(self, path: Path, root: Path, pip_lines: Sequence[str] = ()) -> None:
-        self._unread = (place for place in _places(path, root, pip_lines) if place.pins)
+        places = _places(path, root, pip_lines)
+        if IMPORTS_OLD_NAME in pip_lines:
+            places = map(_of_old_name, places)
+        self._unread = (place for place in places if place.pins)
         self._read: list[Place] = []
 
     def __iter__(self) -> Iterator[Place]:
@@ -87,12 +91,12 @@ class Places:
 
 
 @cache
-def places_in(directory: Path, root: Path) -> Places:
-    """The places for the files of a directory that say nothing of versions themselves.
+def places_in(directory: Path, root: Path, *words: str) -> Places:
+    """The places for the files of a directory that say nothing of versions themselves, but perhaps what they import.
 
     Cached; `places_in.cache_clear()` forgets it.
     """
-    return Places(directory / "_.py", root)
+    return Places(directory / "_.py", root, words)
 
 
 def _places(path: Path, root: Path, pip_lines: Sequence[str]) -> Iterator[Place]:
@@ -134,6 +138,13 @@ def _places(path: Path, root: Path, pip_lines: Sequence[str]) -> Iterator[Place]
     sent = [folder for directory in tops for folder in folders_sent_to(directory)]
     yield from (_as_prose(_of_kind(kind, folder, Reach.OWN)) for folder in sent for kind in reversed(Kind))
     yield from (Place(Kind.PROSE, pins_of_old_code(directory)) for directory in directories)
+
+
+def _of_old_name(place: Place) -> Place:
+    """For code that imports `pytorch_lightning` only: an environment written down whole has `lightning` of another version beside it."""
+    if all(pin.name != "pytorch-lightning" for pin in place.pins):
+        return place
+    return Place(place.kind, tuple(pin for pin in place.pins if pin.name != "lightning"))
 
 
 def _of_kind(kind: Kind, directory: Path, reach: Reach) -> Place:

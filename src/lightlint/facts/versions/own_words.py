@@ -16,6 +16,7 @@ _RUNS_WORDS = re.compile(r"""\bpip["']?(?:\.main\(\s*\[|\s*,)\s*["']install["']\
 _WORD = re.compile(r"""["']([^"'\n]+)["']""")
 _HEAD = re.compile(r"\A\ufeff?((?:[ \t]*#[^\n]*\n|[ \t]*\n)*)(?:[rRuU]?(?:\"\"\"(.*?)\"\"\"|'''(.*?)'''))?", re.DOTALL)
 _NAMES = re.compile(r"(?:torch|lightning|transformers)\W{0,9}(?:version\W{0,3}|v)?\d\.\d", re.IGNORECASE)
+_IMPORTS = re.compile(r"^[ \t]*(?:import|from)[ \t]+(pytorch_lightning|lightning)\b", re.MULTILINE)
 _OF_OTHERS = re.compile(
     r"^.*\b(?:adapt|cop(?:y|ied)|port(?:ed)?\b|borrow|taken|modif|convert|based on|backport|original|(?:in|of|from) torch).*$",
     re.IGNORECASE | re.MULTILINE,
@@ -26,10 +27,16 @@ _LONGEST = 4000
 def said_by(source: Source) -> tuple[str, ...]:
     """The install commands of a file, and as comments what else it says: of which Python, what it was tried with."""
     text = source.text
-    said = (*source.says_of_versions, *script_install(text))
+    said = (*source.says_of_versions, *script_install(text), *_imported(text))
     if source.is_notebook:
         return said
     return (*said, *_run(text), *_at_head(text[:_LONGEST]))
+
+
+def _imported(text: str) -> Iterator[str]:
+    """That a file knows Lightning by its first name only, which is a distribution of its own."""
+    if "pytorch_lightning" in text and {found[1] for found in _IMPORTS.finditer(text)} == {"pytorch_lightning"}:
+        yield "# imports pytorch_lightning"
 
 
 def _run(text: str) -> Iterator[str]:

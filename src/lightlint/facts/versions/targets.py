@@ -10,7 +10,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from lightlint.facts.versions.doubts import older_than
-from lightlint.facts.versions.evidence import DISTRIBUTIONS, Choice, Places, places_in, settled
+from lightlint.facts.versions.evidence import DISTRIBUTIONS, IMPORTS_OLD_NAME, Choice, Places, places_in, settled
 from lightlint.facts.versions.installed import version_text
 from lightlint.facts.versions.pins import Kind, Pin
 from lightlint.facts.versions.pins.pin import OF_LIGHTNING_1, PYTHON_OF_WHEELS, TIED_TO_TORCH, end_below
@@ -40,18 +40,18 @@ def target_of(
         if asked == Range() or asked.empty:
             raise ValueError(f"target {package} = {setting!r} is no version; write it like 2.1 or >=1.8,<2")
         return Target(package, asked.lower, asked.upper, "setting")
-    if not pip_lines:
-        return target_in(package, path.absolute().parent, root)
+    if set(pip_lines) <= {IMPORTS_OLD_NAME}:
+        return target_in(package, path.absolute().parent, root, *pip_lines)
     return _read(package, Places(path, root, pip_lines), path.absolute().parent, root)
 
 
 @cache
-def target_in(package: str, directory: Path, root: Path) -> Target:
-    """The target version for the files of a directory that say nothing of versions themselves.
+def target_in(package: str, directory: Path, root: Path, *words: str) -> Target:
+    """The target version for the files of a directory that say nothing of versions themselves, but perhaps what they import.
 
     Cached; `target_in.cache_clear()` forgets it.
     """
-    return _read(package, places_in(directory, root), directory, root)
+    return _read(package, places_in(directory, root, *words), directory, root)
 
 
 def _read(package: str, around: Places, directory: Path, root: Path) -> Target:
