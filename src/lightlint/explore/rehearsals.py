@@ -27,7 +27,7 @@ A = TypeVar("A")
 
 _MOST_PATHS = 8
 _STEPS_PER_PATH = 3_500
-_TIMES_WHOLE = 2  # so many of these for the file as the main program: nothing is known of what a path does not come to
+_TIMES_WHOLE = 3  # so many of these for the file as the main program: nothing is known of what a path does not come to
 _STEPS_PER_FILE = 5_000  # some 15 microseconds each (Python 3.11, AMD EPYC)
 _STEPS_OF_PASSES, _MOST_PATHS_OF_PASSES = 1_600, 3
 _STEPS_OF_REST, _STEPS_PER_PATH_OF_REST, _MOST_PATHS_OF_REST = 2_000, 1_000, 3
