@@ -72,6 +72,9 @@ def call(machine: Machine, function: Value, given: Arguments, node: ast.AST, sco
             machine.emit(Called(machine.where(node), function.name, given, function.receiver))
         return machine.models.call_method(machine, function, given, node)
     if isinstance(function, Class):
+        member = _member(function, given)
+        if member is not None:
+            return member
         machine.made.add(id(function.node))
         return machine.models.make(machine, function, given, node)
     if isinstance(function, (Instance, Tensor)):
@@ -85,6 +88,17 @@ def _is_pass(machine: Machine, method: Bound) -> bool:
     if not isinstance(module, Module) or method.function.name != "forward" or module in machine.forwards:
         return False
     return isinstance(module.cls, Class) and module.cls.find("forward") is method.function
+
+
+_ENUMS = frozenset(["enum.Enum", "enum.StrEnum", "enum.IntEnum"])
+
+
+def _member(cls: Class, given: Arguments) -> Value | None:
+    """What an enumeration gives for the value of one of its members, which stand for what they are set to."""
+    value = given.positional[0] if len(given.positional) == 1 else None
+    if not isinstance(value, Constant) or _ENUMS.isdisjoint(cls.libraries()):
+        return None
+    return next((each for each in cls.names.values() if isinstance(each, Constant) and each.key == value.key), None)
 
 
 def _as_set(given: Arguments) -> Arguments:

@@ -36,7 +36,7 @@ _TRAINING = re.compile(
     r"|VecNormalize|evaluate_policy|A2C|PPO|RecurrentPPO|SAC|TD3|DDPG|DQN|TQC"
 )  # the same as names, for what texts and comments tell of trains nothing
 _MOST_USERS = 3
-_MOST_KEPT = 64  # rehearsals: a file is asked for by itself and, mostly soon, by those that it imports from
+_MOST_KEPT = 16  # rehearsals: a file is asked for by itself and, mostly soon, by those that it imports from
 _latest: dict[tuple[str, str], Rehearsed] = {}
 
 

@@ -346,10 +346,22 @@ def _step_schedules(run: Fit, schedules: list[Scheduled], interval: str, automat
             continue
         schedule = each.schedule
         if run.has("lr_scheduler_step"):
-            run.own("lr_scheduler_step", schedule, Unknown(("metric",)))
+            run.own("lr_scheduler_step", schedule, *_told(run, each))
         else:
             schedule.steps += 1
             run.machine.emit(ScheduleStepped(run.machine.where(run.node), schedule, [], implicit=True))
+
+
+def _told(run: Fit, scheduled: Scheduled) -> list[Value]:
+    """What Lightning gives `lr_scheduler_step` behind a schedule: a metric for `ReduceLROnPlateau`, and None for all others of
+    torch's (`_update_learning_rates`); Lightning 1 gave the number of the optimizer ahead of it."""
+    holder, cls = scheduled.holder, scheduled.schedule.cls
+    told = holder is None or not (holder.more or "reduce_on_plateau" in holder.items)
+    waits = not told or not isinstance(cls, Library) or cls.last == "ReduceLROnPlateau"
+    metric: Value = Unknown(("metric",)) if waits else NONE
+    own = run.module.cls.find("lr_scheduler_step") if isinstance(run.module.cls, Class) else None
+    names = [each.arg for each in own.node.args.args] if isinstance(own, Function) else []
+    return [Constant(0), metric] if "optimizer_idx" in names else [metric]
 
 
 def _supply(run: Fit, supply: Supply) -> None:

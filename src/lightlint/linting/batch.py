@@ -20,7 +20,7 @@ from lightlint.sources.source import Cell, ForeignError, Source, UnreadableError
 from lightlint.strangers import strangers_in
 from lightlint.trees.parsing import no_collection, parses
 
-_WASTE = 8_000_000  # bytes of source whose facts may wait for the collector, as far as they lie in circles: some 100 bytes for each
+_WASTE = 2_500_000  # bytes of source whose facts may wait for the collector, as far as they lie in circles: some 200 bytes for each
 
 
 @dataclass(frozen=True, slots=True)

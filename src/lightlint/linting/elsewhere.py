@@ -114,8 +114,11 @@ class _Other:
             return None
         found: list[Finding] = []
         failures: list[Page] = []
-        away = walk(other, [check.page], found.append, lambda page, _: failures.append(page), None)
-        return None if failures else cls(other, found, away.get(check.page, ()))
+        page, source = check.page, other.source
+        if not (page.needs.are_events or page.needs.met(Text(source.text, source.shown))):  # `_besides` decides there
+            return cls(other, found, _faults_elsewhere(type(check)(page, other, found.append), other))
+        away = walk(other, [page], found.append, lambda page, _: failures.append(page), None)
+        return None if failures else cls(other, found, away.get(page, ()))
 
     def finding_of(self, check: Check, fault: Fault) -> Finding | None:
         """A fault that lies in it as a finding of its own, None where its place is unknown or findings there do not stand."""

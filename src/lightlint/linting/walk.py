@@ -17,6 +17,7 @@ from lightlint.pages import Page
 
 if TYPE_CHECKING:
     from lightlint.check import Check, Fault
+    from lightlint.explore.rehearsals import Entry
     from lightlint.facts.file import FileFacts
 
 Handler = Callable[[cst.CSTNode], None]
@@ -79,6 +80,7 @@ def walk(
                     found[page.name] = _standing(check, facts, found[page.name])
                     if faults := _rehearse(check, facts, tuple(found[page.name])):
                         elsewhere[page] = faults
+                    found[page.name] = _standing_for_users(check, facts, found[page.name])
             except Exception as error:
                 out.add(page.name)
                 failed(page, error)
@@ -89,10 +91,26 @@ def walk(
 
 
 def _standing(check: Check, facts: FileFacts, findings: list[Finding]) -> list[Finding]:
-    """The findings that no rehearsal clears."""
+    """The findings that no rehearsal of the file clears."""
     if not findings:
         return findings
     entries = (*facts.rehearsed.entries, *facts.rehearsed.rest(check.wants_rest()))
+    return _not_cleared(check, facts, findings, entries)
+
+
+def _standing_for_users(check: Check, facts: FileFacts, findings: list[Finding]) -> list[Finding]:
+    """The findings that no file clears which trains with what this one holds: it knows what the loader gives, for one."""
+    from lightlint.check import Check
+
+    if not findings or type(check).clears is Check.clears or check.wants_users():
+        return findings
+    return _not_cleared(check, facts, findings, facts.rehearsed.of_users(_TRAINING))
+
+
+_TRAINING = ("DataLoader", "Trainer")
+
+
+def _not_cleared(check: Check, facts: FileFacts, findings: list[Finding], entries: Iterable[Entry]) -> list[Finding]:
     sites = [site for entry in entries for site in check.clears(entry)]
     spans = [span for site in sites if (span := facts.rehearsed.span(site)) is not None and not _is_whole(facts, span)]
     return [each for each in findings if not any(start < each.end and each.start < end for start, end in spans)]

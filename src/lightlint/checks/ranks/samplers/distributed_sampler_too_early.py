@@ -45,7 +45,9 @@ class DistributedSamplerTooEarly(Check):
             e for e in path.of(Called) if e.path == "fit" and e.receiver is not None and e.receiver.kind == "trainer"
         )
         later = any(each.time > made.time for each in fits)
-        return "fit" if later and not joined and self.facts.world.lightning is not Ranks.ONE else ""
+        several = any(event.by in _NO_GROUP for event in path.of(GroupStarted))
+        several = several or self.facts.world.lightning is not Ranks.ONE
+        return "fit" if later and not joined and several else ""
 
 
 def _asks_group(event: Called) -> bool:

@@ -13,7 +13,7 @@ from lightlint.checks.wiring.optimizers.step_scheduler_on_epoch_interval.lambda_
     measures,
 )
 from lightlint.engine.events import Configured, ScheduleMade, ScheduleStepped
-from lightlint.explore.questions.queries import configured_at, counts_batches
+from lightlint.explore.questions.queries import configured_at, counts_batches, loader_lengths
 from lightlint.facts.code.bindings import Kind
 from lightlint.facts.lightning.configured import SCHEDULERS, Scheduler
 from lightlint.finding import Applicability, Tier
@@ -62,9 +62,11 @@ class StepSchedulerOnEpochInterval(Check):
                         self._look_at(scheduler)
 
     def _steps_itself(self, node: cst.ClassDef) -> bool:
-        """Whether the class has a say in when schedulers step."""
-        calls = {self.names.method(call) for call in self.tree.within(node, cst.Call)}
-        return self.classes.has_method(node, "lr_scheduler_step") or "lr_schedulers" in calls
+        """Whether the class has a say in when schedulers step: one that only looks at their rates has none."""
+        calls = {self.names.method(call): call for call in self.tree.within(node, cst.Call)}
+        asked = calls.get("lr_schedulers")
+        steps = asked is not None and ("step" in calls or isinstance(self.tree.parent(asked), cst.Arg))
+        return self.classes.has_method(node, "lr_scheduler_step") or steps
 
     def _is_per_epoch(self, scheduler: Scheduler) -> bool:
         """Whether the Trainer steps it once per epoch; `interval` beside the optimizer is another rule's."""
@@ -173,13 +175,14 @@ class StepSchedulerOnEpochInterval(Check):
 
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         stepped = {event.schedule for event in entry.of(ScheduleStepped) if not event.implicit}
+        lengths = loader_lengths(entry)
         for event in entry.of(Configured):
             for each in event.schedules if event.automatic and not self._is_stepped_by_hand(event) else ():
                 if each.schedule in stepped:
                     continue
                 schedule, beside = each.schedule, each.beside
                 misplaced = beside is not None and (beside.more or "interval" in beside.items)
-                in_batches = counts_batches(schedule.length) or _fills_epochs(schedule, event.trainer)
+                in_batches = counts_batches(schedule.length, lengths) or _fills_epochs(schedule, event.trainer)
                 if each.interval == "epoch" and not misplaced and schedule.site and in_batches:
                     name, argument = schedule.name, schedule.length_name
                     message = f"`{name}` counts batches (`{argument}`), the Trainer steps it once per epoch"
