@@ -133,6 +133,10 @@ class FileWriteOnEveryRank(Check):
         keys = [each.raw_value for room, node in tests if node for each in room.tree.within(node, cst.SimpleString)]
         room, call = self._found(event.site)
         given = [name.value for arg in getattr(call, "args", ()) for name in room.tree.within(arg, cst.Name)]
+        if isinstance(call, cst.Call) and _appends(
+            room, call
+        ):  # rows of its own, perhaps, which it numbers by its rank
+            names += [name.value for name in room.tree.within(room.tree.owner(call), cst.Name)]
         return any(map(MAYBE_RANK.search, names + keys)) or any(map(SHARE.search, given))
 
     def _is_told(self, path: Way, event: Event) -> bool:
@@ -169,6 +173,13 @@ class FileWriteOnEveryRank(Check):
             return None
         applicability = Applicability.SAFE if guarded.is_safe else Applicability.UNSAFE
         return Repair("write on rank zero only", guarded.draft, applicability)
+
+
+def _appends(room: Check, call: cst.Call) -> bool:
+    """Whether a call opens a file to write behind what is in it."""
+    mode = room.names.argument(call, "mode", 1)
+    told = room.names.constant(mode.value) if mode is not None else None
+    return room.names.method(call) == "open" and isinstance(told, str) and told.startswith("a")
 
 
 def _plain(test: cst.CSTNode | None) -> cst.CSTNode | None:
