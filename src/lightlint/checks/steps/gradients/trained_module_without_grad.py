@@ -23,6 +23,8 @@ class TrainedModuleWithoutGrad(Check):
         message = "a group of parameters is used with gradients turned off only, so it is never updated: let gradients through, or leave the group out"
         for event in entry.of(OptimizerMade):
             optimizer = event.optimizer
+            if len(optimizer.groups) == 1 and optimizer.more:
+                continue  # what is out of sight in it trains, as a rule
             if optimizer.steps and in_sight([optimizer]) and any(_is_lost(each, reached) for each in optimizer.groups):
                 yield Fault.at(event, message)
 
