@@ -20,7 +20,7 @@ class ZeroGradBeforeStep(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Gradients that are cleared behind every backward pass and ahead of the step that was to use them, on all paths."""
         paths = [path for path in entry.paths if path.of(Stepped)]
-        lost = [{fault.site: fault for fault in _lost(path)} for path in paths]
+        lost = [{fault.site: fault for fault in _lost(path, turned=entry.turned)} for path in paths]
         used = {
             event.site
             for path, faults in zip(paths, lost, strict=True)
@@ -53,8 +53,9 @@ class _Gradient:
     cleared: Cleared | None = None
 
 
-def _lost(path: Path) -> Iterator[Fault]:
-    """Where gradients were cleared that no step had used, for optimizers that never step on any."""
+def _lost(path: Path, *, turned: bool) -> Iterator[Fault]:
+    """Where gradients were cleared that no step had used, for optimizers that never step on any; `turned`: each test was tried
+    both ways, so that what stands behind one that may go the other way is no chance."""
     state: dict[Tensor, _Gradient] = {}
     useful: set[Instance] = set()
     idle: list[tuple[Stepped, _Gradient]] = []
@@ -82,8 +83,19 @@ def _lost(path: Path) -> Iterator[Fault]:
     for step, gradient in idle:
         cleared = gradient.cleared
         idle_for_good = step.optimizer not in useful and gradient.added is not None
-        if idle_for_good and cleared is not None and not _is_chosen(cleared, step):
+        if (
+            idle_for_good
+            and cleared is not None
+            and not _is_chosen(cleared, step)
+            and (turned or _is_due(cleared, step))
+        ):
             yield _fault(step, cleared, gradient.added, backwards)
+
+
+def _is_due(cleared: Cleared, step: Stepped) -> bool:
+    """Whether no test of which nothing is known stands before what clears alone, as one for gradients that are not finite."""
+    shared = {each.site for each in step.where.conditions}
+    return all(each.known or each.site in shared for each in cleared.where.conditions)
 
 
 def _is_chosen(cleared: Cleared, step: Stepped) -> bool:
