@@ -37,6 +37,9 @@ _TRAINING = re.compile(
 )  # the same as names, for what texts and comments tell of trains nothing
 _MOST_USERS = 3
 _MOST_KEPT = 16  # rehearsals: a file is asked for by itself and, mostly soon, by those that it imports from
+_MOST_READ = (
+    1_000_000  # characters of modules that one file's rehearsals import: a package that imports all of itself has more
+)
 _latest: dict[tuple[str, str], Rehearsed] = {}
 
 
@@ -258,8 +261,13 @@ def _rehearsals(
     def text(file: str) -> str:
         return text_of(Path(file))
 
+    left = _MOST_READ
+
     def read(file: str) -> Parsed | None:
-        return modules.of(file, text(file))
+        nonlocal left
+        read = text(file)
+        left -= len(read)
+        return modules.of(file, read) if left > 0 else None
 
     def does_register(file: str) -> bool:
         return project.registers(Path(file))

@@ -20,7 +20,7 @@ from lightlint.sources.source import Cell, ForeignError, Source, UnreadableError
 from lightlint.strangers import strangers_in
 from lightlint.trees.parsing import no_collection, parses
 
-_WASTE = 2_500_000  # bytes of source whose facts may wait for the collector, as far as they lie in circles: some 200 bytes for each
+_WASTE = 1_500_000  # objects that may be made and not be given back before the collector looks for those in circles: some 250 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,30 +38,26 @@ One = Callable[[Source, Settings, Projects], Result]
 
 def outcomes(files: Iterable[Path], settings: Settings, one: One, projects: Projects) -> Iterator[Outcome]:
     """Take files one after another; the memory of their trees is given back now and then."""
-    waste = 0
     with no_collection():
         gc.freeze()  # what was imported stays: no collection below looks at it
         for path in files:
-            data, outcome = _outcome(path, settings.for_path(path), one, projects)
-            yield outcome
-            waste += len(data)
-            if waste > _WASTE:
+            yield _outcome(path, settings.for_path(path), one, projects)
+            if gc.get_count()[0] > _WASTE:  # counted while the collector is off, too
                 gc.collect()
-                waste = 0
 
 
-def _outcome(path: Path, settings: Settings, one: One, projects: Projects) -> tuple[bytes, Outcome]:
+def _outcome(path: Path, settings: Settings, one: One, projects: Projects) -> Outcome:
     try:
         data = bytes_of(path)
     except UnreadableError as error:
-        return b"", Outcome(unread(str(path), error, settings))
+        return Outcome(unread(str(path), error, settings))
     projects.asked()  # what others asked is not this file's
     try:
         result = one(read(str(path), data), settings, projects)
     except UnreadableError as error:
         result = unread(str(path), error, settings)
     project = projects.of(path.absolute())
-    return data, Outcome(result, digest(data), str(project.root), projects.asked())
+    return Outcome(result, digest(data), str(project.root), projects.asked())
 
 
 def checked(source: Source, settings: Settings, projects: Projects) -> Result:
