@@ -29,7 +29,7 @@ from lightlint.values.training import Instance, Loader
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry, Path
-    from lightlint.values.core import Value
+    from lightlint.values.core import Site, Value
 
 _TRAINING = re.compile("(?:on_)?train")
 _MESSAGE = (
@@ -121,7 +121,7 @@ def _of_data_modules(entry: Entry) -> Iterator[Fault]:
         calls = path.of(Called)
         fits = [each for each in calls if each.path == "fit" and isinstance(each.receiver, Instance)]
         watching = [one for each in fits if each.receiver is not None for one in _watching(entry, each.receiver)]
-        made = {each.where.calls[-1].function.name: each for each in path.of(LoaderMade) if each.where.calls}
+        made = {name: each for each in path.of(LoaderMade) for name in _inside(each)}
         first, last = made.get("val_dataloader"), made.get("test_dataloader")
         if (
             not watching
@@ -133,7 +133,13 @@ def _of_data_modules(entry: Entry) -> Iterator[Fault]:
         held = [{each.name for each in path.of(AttributeSet) if each.value is one.loader.data} for one in (first, last)]
         trained = made.get("train_dataloader")
         if held[0] & held[1] and not (trained is not None and trained.loader.data is first.loader.data):
-            yield Fault.at(first, _MESSAGE, last.site)
+            yield Fault(_inside(first)["val_dataloader"], _MESSAGE, None, (_inside(last)["test_dataloader"],))
+
+
+def _inside(event: LoaderMade) -> dict[str, Site]:
+    """The functions in which a loader is made, by their names, and where in each."""
+    sites = [*(call.site for call in event.where.calls[1:]), event.site]
+    return {call.function.name: site for call, site in zip(event.where.calls, sites, strict=False)}
 
 
 def _of_hugging_face(entry: Entry) -> Iterator[Fault]:

@@ -9,10 +9,10 @@ from lightlint.explore.questions.queries import sure
 from lightlint.explore.questions.training_arguments import call_of
 from lightlint.frameworks.huggingface.values import setting
 from lightlint.values.core import Class, Function, Mapping, Unknown, text_of
+from lightlint.values.training import Instance
 
 if TYPE_CHECKING:
     from lightlint.explore.rehearsals import Entry
-    from lightlint.values.training import Instance
 
 _ALWAYS = (
     "loss",
@@ -52,9 +52,17 @@ def _missing(event: MetricsComputed) -> tuple[str, str] | None:
     given = {key.removeprefix("eval_") for key in result.items if isinstance(key, str)}
     name = wanted.removeprefix("eval_")
     known = given | {*_ALWAYS}
-    if len(given) < len(result.items) or name in known or any(name.endswith(f"_{each}") for each in known):
+    if len(given) < len(result.items) or name in known:
         return None
+    if not _is_of_one(event.trainer) and any(name.endswith(f"_{each}") for each in known):
+        return None  # each metric has the name of its data set ahead of its own
     return name, ", ".join(f"`{each}`" for each in sorted(given)) or "nothing"
+
+
+def _is_of_one(trainer: Instance) -> bool:
+    """Whether what is evaluated with is one data set, and no dict of several."""
+    data = trainer.arguments.get("eval_dataset")
+    return isinstance(data, Instance) and data.kind == "rows" and "#split" in data.attributes
 
 
 def _evaluates(event: MetricsComputed) -> bool:
