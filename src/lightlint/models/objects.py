@@ -162,6 +162,10 @@ def _fill_fields(machine: Machine, made: Instance, cls: Class, given: Arguments,
             value = machine.models.part(machine, given.star, position - len(given.positional), node)
         if value is None:
             value = _default(machine, cls, name, default, node)
+            if (
+                given.double_star is not None and made.kind == "object" and isinstance(value, Constant)
+            ):  # `Settings(**vars(arguments))`
+                value = Unknown(("field", cls.name, name), value.traits, hint=name, plain=True, default=value)
             if isinstance(value, Unknown) and annotation is not None and not value.plain:
                 owner = next(
                     (
