@@ -25,7 +25,16 @@ class MissingZeroGrad(Check):
     def rehearse(self, entry: Entry) -> Iterator[Fault]:
         """Gradients that a step has used, added to by the next backward pass and used again; no path clears them."""
         for again in _faults(entry):
-            yield Fault.at(again.step, _MESSAGE, again.backward.site)
+            if entry.turned or not self._clears_untried(entry, again.step):
+                yield Fault.at(again.step, _MESSAGE, again.backward.site)
+
+    def _clears_untried(self, entry: Entry, step: Stepped) -> bool:
+        """Whether the function of a step has a call that clears, and that no path came to before the budget was spent."""
+        node = self.node_of(step.site)
+        calls = self.tree.within(self.tree.owner(node), cst.Call) if node is not None else ()
+        tried = {self.facts.rehearsed.span(event.site) for event in entry.of(Cleared)}
+        clears = (each for each in calls if self.names.method(each) == "zero_grad")
+        return any(self.facts.positions.span(each) not in tried for each in clears)
 
     def wants_users(self) -> tuple[str, ...]:
         """Where an optimizer that an entry is given steps so: it may be one of another kind."""
