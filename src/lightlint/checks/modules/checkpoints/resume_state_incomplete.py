@@ -66,9 +66,11 @@ class ResumeStateIncomplete(Check):
                 loaded -= {identity_of(each) for other in paths for each in _rolled_back(other)}
                 resumed = {identity_of(each) for each in sources if isinstance(each, Optimizer)} & loaded
                 saved = set(map(identity_of, sources))
+                whole = _saved_whole(paths, save.site)
                 for each in _counting(paths) if resumed else ():
                     mine = not isinstance(each, Schedule) or identity_of(each.optimizer) in resumed
-                    if mine and _is_of(path, each) and identity_of(each) not in loaded and not self._starts_anew():
+                    known = identity_of(each) in loaded | whole
+                    if mine and _is_of(path, each) and not known and not self._starts_anew():
                         several = any(
                             isinstance(one, Schedule) and identity_of(one) != identity_of(each) for one in sources
                         )
@@ -165,6 +167,13 @@ def _of_fabric(entry: Entry, paths: list[Path]) -> Iterator[Fault]:
                 here = event.state.site is not None and event.state.site[0] == event.site[0]
                 site = event.state.site if here and event.state.site is not None else event.site
                 yield Fault(site, message, None, (event.site,), event.where.places[1:])
+
+
+def _saved_whole(paths: list[Path], site: Site) -> set[Hashable]:
+    """The objects that are put into the checkpoints saved at a place, and not their states."""
+    saves = [each.argument("obj", 0) for path in paths for each in path.of(Called) if each.site == site]
+    kept = (value for content in saves if isinstance(content, Mapping) for value in content.items.values())
+    return {identity_of(one) for value in kept for one in _held(value)}
 
 
 def _is_inside(site: Site, other: Site) -> bool:

@@ -15,6 +15,7 @@ from lightlint.values.core import Constant, Mapping, number_of
 from lightlint.values.training import Optimizer
 
 if TYPE_CHECKING:
+    from lightlint.engine.events import Event
     from lightlint.explore.rehearsals import Entry, Path
     from lightlint.values.core import Value
 
@@ -35,9 +36,21 @@ class ResumedNumberNotRead(Check):
                 saves, unused = [*saves_of(paths, load.object)], idle.get(source[0].site, set())
                 for save in saves:
                     for key, value in unread(save, keys, unused):
-                        yield from _faults(path, load, save, (key, key in unused), value)
+                        found = _faults(path, load, save, (key, key in unused), value)
+                        yield from (each for each in found if not self._starts_at_what_is_loaded(each, source[0]))
                 if saves and not any(map(_holds_result, saves)):
                     yield from self._saved_nowhere(path, load)
+
+    def _starts_at_what_is_loaded(self, fault: Fault, load: Event) -> bool:
+        """Whether where a range starts has a name that says which file is loaded, or whether one is: `epoch{start}.pth`."""
+        made = self.node_of(fault.site)
+        first = made.args[0].value if isinstance(made, cst.Call) and len(made.args) > 1 else None
+        name = getattr(first, "attr", first)
+        asked = [self.node_of(each.site) for each in load.where.conditions]
+        told = [each for each in (*asked, self.node_of(load.site)) if each is not None]
+        return isinstance(name, cst.Name) and any(
+            name.value == each.value for node in told for each in self.tree.within(node, cst.Name)
+        )
 
     def _saved_nowhere(self, path: Path, load: StateLoaded) -> Iterator[Fault]:
         """Where a resumed run saves its first result as the best one, over the best of the run before."""
