@@ -145,8 +145,11 @@ def hoisted_arguments(program: Program) -> None:
         if call is None or not isinstance(call.value, ast.Call):
             return None
         made: list[ast.stmt] = []
-        for slot in arguments(call.value):
-            if not is_dotted(slot.value) and not isinstance(slot.value, ast.Constant) and not reads_super(slot.value):
+        slots = list(arguments(call.value))
+        moved = [not (is_dotted(each.value) or isinstance(each.value, ast.Constant)) for each in slots]
+        for number, slot in enumerate(slots):
+            is_read_before = isinstance(slot.value, ast.Attribute) and any(moved[number:])  # it may be a property
+            if (moved[number] or is_read_before) and not reads_super(slot.value):
                 name = program.fresh("given")
                 made += statements("HELD = VALUE", HELD=name, VALUE=slot.value)
                 slot.put(ast.Name(name, ast.Load()))
